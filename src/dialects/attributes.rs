@@ -1,4 +1,4 @@
-//! Reads attributes leniently, in any string or integer storage that a producer chose.
+//! Reads attributes leniently, in whatever string or integer storage their producer chose.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Datatype, Elements,
 use crate::codec::pickle;
 use crate::store::decode::{HeapBytes, Oddities, Resolve, decode};
 
-/// The strings of a string attribute without padding. `None`: not strings, or unreadable.
+/// The strings in a string attribute, without their padding. `None`: not strings, or unreadable.
 pub fn strings(attribute: &Attribute) -> Option<Vec<BString>> {
     let Elements { bytes, heap } = attribute.value.as_ref().ok()?;
     let width = usize::try_from(attribute.datatype.size).ok().filter(|width| *width > 0)?;
@@ -33,20 +33,21 @@ pub fn strings(attribute: &Attribute) -> Option<Vec<BString>> {
     }
 }
 
-/// The string of a string attribute. A one-element array counts as a scalar: producers vary.
+/// The string in a string attribute that holds only one. An array of one element counts as a scalar, since producers
+/// vary.
 pub fn text(attributes: &[Attribute], name: &str) -> Option<String> {
     let strings = strings(attribute(attributes, name)?)?;
     let [only] = strings.as_slice() else { return None };
     Some(only.to_str_lossy().into_owned())
 }
 
-/// The same attributes, one of them set to this text.
+/// The attributes, with the one called `name` replaced by this text.
 pub fn with_text(attributes: &[Attribute], name: &str, text: &str) -> Arc<[Attribute]> {
     let written = text_attribute(name.into(), text);
     attributes.iter().map(|one| if one.name == name { written.clone() } else { one.clone() }).collect()
 }
 
-/// An attribute with this text.
+/// Makes an attribute that holds this text.
 fn text_attribute(name: &BStr, text: &str) -> Attribute {
     let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
     // An element has at least one byte.
@@ -56,7 +57,7 @@ fn text_attribute(name: &BStr, text: &str) -> Attribute {
     Attribute { name: name.into(), datatype, shape: Vec::new(), null: false, value, references: Vec::new() }
 }
 
-/// The values of an attribute of integers of up to 64 bits.
+/// The integers in an attribute of integers of up to 64 bits. `None`: not such integers, or unreadable.
 pub fn integers(attribute: &Attribute) -> Option<Vec<i128>> {
     let Class::Integer { signed, order, .. } = attribute.datatype.class else { return None };
     let width = usize::try_from(attribute.datatype.size).ok().filter(|width| (1..=8).contains(width))?;
@@ -77,15 +78,15 @@ pub fn integers(attribute: &Attribute) -> Option<Vec<i128>> {
 pub fn pickled(attribute: &Attribute) -> Option<pickle::PickleTree> {
     let Class::FixedString { charset, .. } = attribute.datatype.class else { return None };
     let bytes = Padding::NullPadded.strip(&attribute.value.as_ref().ok()?.bytes);
-    // Bytes that are not a pickle are text: Python 2 stored text as ASCII.
+    // Bytes that are not a pickle are text, since Python 2 stored text as ASCII.
     if attribute.len() != Some(1) || !pickle::looks_pickled(bytes, charset == Charset::Utf8) {
         return None;
     }
     pickle::attribute(bytes).ok()
 }
 
-/// An attribute without a pickle, as PyTables reads it: bits of one byte are booleans, a text without elements is
-/// empty.
+/// An attribute that is no pickle, as PyTables reads it: bitfields of one byte are booleans, and a string without
+/// elements is an empty text.
 pub fn of_pytables(attribute: &Attribute) -> Cow<'_, Attribute> {
     let Attribute { datatype, null, .. } = attribute;
     match datatype.class {
@@ -98,18 +99,18 @@ pub fn of_pytables(attribute: &Attribute) -> Cow<'_, Attribute> {
     }
 }
 
-/// Whether the attributes belong to an object of PyTables; they may then be pickles.
+/// Whether the attributes belong to an object of PyTables, so that some may be pickles.
 pub fn is_of_pytables(attributes: &[Attribute]) -> bool {
     ["CLASS", "VERSION", "TITLE"].iter().all(|name| attribute(attributes, name).is_some())
 }
 
-/// The value of an integer attribute.
+/// The integer in an attribute that holds only one.
 pub fn integer(attributes: &[Attribute], name: &str) -> Option<i128> {
     let [only] = integers(attribute(attributes, name)?)?[..] else { return None };
     Some(only)
 }
 
-/// The number in an attribute of integers or floats.
+/// The number in an attribute that holds only one integer or float.
 pub fn number(attribute: &Attribute) -> Option<f64> {
     let [only] = numbers(attribute)?[..] else { return None };
     Some(only)
@@ -134,17 +135,18 @@ pub fn numbers(attribute: &Attribute) -> Option<Vec<f64>> {
         .map(|numbers| numbers.values().to_vec())
 }
 
-/// The value of an unsigned integer attribute.
+/// The unsigned integer in an attribute that holds only one.
 pub fn unsigned(attributes: &[Attribute], name: &str) -> Option<u64> {
     u64::try_from(integer(attributes, name)?).ok()
 }
 
-/// A number, or its absence, in words.
+/// The number in words, or "no number".
 pub fn said(number: Option<impl std::fmt::Display>) -> String {
     number.map_or("no number".to_owned(), |number| number.to_string())
 }
 
-/// The value of a boolean attribute. Plain integers count, too: AnnData writes them.
+/// The boolean in an attribute that holds only one. An integer of one byte, 0 or 1, counts as well, since AnnData
+/// writes booleans in that form.
 pub fn boolean(attributes: &[Attribute], name: &str) -> Option<bool> {
     let attribute = attribute(attributes, name)?;
     let bytes = &attribute.value.as_ref().ok()?.bytes;
@@ -155,12 +157,12 @@ pub fn boolean(attributes: &[Attribute], name: &str) -> Option<bool> {
     }
 }
 
-/// The first attribute present under one of these names, which drafts spell differently.
+/// The first of these names under which an attribute is present, and the attribute. Drafts spell the names differently.
 pub fn any<'a>(attributes: &'a [Attribute], names: &[&'static str]) -> Option<(&'static str, &'a Attribute)> {
     names.iter().find_map(|name| attribute(attributes, name).map(|found| (*name, found)))
 }
 
-/// The targets of a reference attribute, element by element. `None`: not references.
+/// The targets of an attribute of references, element by element. `None`: it holds no references.
 pub fn references(attribute: &Attribute) -> Option<&[Option<ObjectId>]> {
     attribute.datatype.is_reference().then_some(attribute.references.as_slice())
 }

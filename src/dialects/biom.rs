@@ -1,11 +1,11 @@
-//! BIOM 2: counts of observations in samples, stored twice, compressed along either axis.
+//! BIOM 2: counts of observations in samples, stored twice, once compressed along each axis.
 //!
 //! ```text
 //! /observation/ids   /observation/matrix: data indices indptr   compressed by observations
 //! /sample/ids        /sample/matrix: data indices indptr        compressed by samples
 //! ```
 //!
-//! Attributes of the root mark the file. Members of a matrix are also shown by themselves.
+//! An attribute of the root marks the file. Members of a matrix are also shown by themselves.
 
 use std::sync::Arc;
 
@@ -17,15 +17,17 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Categories, Finding, Table, Unreadable};
 
-/// The attribute of the root that names the format, and the one that names the content.
+/// The attribute of the root that names the format.
 const FORMAT: &str = "format-url";
+/// The part of the attribute `format-url` by which BIOM is recognised.
 const URL: &str = "biom-format.org";
 
 /// The axes, by the names of their groups.
 const AXES: [&str; 2] = ["observation", "sample"];
 
-/// The group of a matrix, and the dataset of labels, in these groups.
+/// The group of a matrix, within the group of each axis.
 const MATRIX: &str = "matrix";
+/// The dataset of labels, within the group of each axis.
 const IDS: &str = "ids";
 
 /// The rules of BIOM.
@@ -68,7 +70,7 @@ impl Dialect for Biom {
     }
 }
 
-/// The axis along which the matrix at a path is compressed.
+/// The axis along which the matrix at a path is compressed. `None`: not the path of a matrix.
 fn axis(path: &str) -> Option<usize> {
     let (group, name) = path.strip_prefix('/')?.split_once('/')?;
     AXES.iter().position(|axis| *axis == group).filter(|_| name == MATRIX)
@@ -83,7 +85,7 @@ fn is_biom(file: &Arc<File>, interrupt: &Interrupt) -> bool {
     root.is_ok_and(|attributes| text(&attributes, FORMAT).is_some_and(|url| url.contains(URL)))
 }
 
-/// The table of a matrix.
+/// Makes the table of a matrix.
 fn table(site: &Site<'_>, group: &Group, major: usize, interrupt: &Interrupt) -> Table {
     let (mut findings, mut categories) = (Vec::new(), Vec::new());
     let mut ids = AXES.map(|axis| {
@@ -114,7 +116,7 @@ fn table(site: &Site<'_>, group: &Group, major: usize, interrupt: &Interrupt) ->
     }
 }
 
-/// The labels of an axis.
+/// Opens the labels of an axis.
 fn ids(site: &Site<'_>, axis: &str, interrupt: &Interrupt) -> Result<Categories, Unreadable> {
     let root = site.file.group(site.file.info().root, interrupt)?;
     let Some(Object::Group { id, .. }) = root.link(axis.as_bytes()).and_then(|link| link.target.object()) else {

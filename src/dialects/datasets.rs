@@ -1,4 +1,4 @@
-//! Makes rows from a dataset of the catalogue, for every dialect.
+//! Makes rows from datasets of the catalogue, for every dialect.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,18 +16,19 @@ use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
 use crate::table::{Column, Finding, OriginalName, PackedRows, Rule, Unreadable};
 
-/// Opens a dataset for reading. Fails if its layout or size is nonsense.
+/// Opens a dataset for reading. Fails if its layout or size makes no sense.
 pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<store::StoredDataset>, Unreadable> {
     store::StoredDataset::new(file.clone(), path.to_owned(), dataset.clone()).map(Arc::new).map_err(Unreadable::from)
 }
 
-/// The missing element that the attribute `_FillValue` states, in files of any kind, if it is a single value of the
-/// dataset's type.
+/// The missing element that the attribute `_FillValue` states, in files of any kind, if it is a single value that the
+/// dataset's type can hold exactly.
 pub fn stated_fill(dataset: &Dataset) -> Fill {
     stated::fill(&dataset.datatype, &dataset.attributes)
 }
 
-/// At most `len` rows of a dataset of any type; null where they equal `missing`, or else the stated fill.
+/// Opens at most `len` rows of a dataset of any type, null where they equal `missing`, or, if that is not explicit, the
+/// stated fill.
 pub fn rows(
     file: &Arc<File>,
     path: &str,
@@ -44,7 +45,7 @@ pub fn rows(
     Ok(Arc::new(DatasetRows::new(opened, len, missing, tally.clone())))
 }
 
-/// The values of a dataset of rank 1. The fill value is an ordinary value.
+/// Opens the values of a dataset of rank 1. The HDF5 fill value is an ordinary value.
 ///
 /// # Errors
 /// Why they cannot be read.
@@ -60,7 +61,7 @@ pub fn line(
     rows(file, path, dataset, u64::MAX, &Fill::Default, tally)
 }
 
-/// The dataset with this name in a group.
+/// Finds the dataset with this name in a group.
 ///
 /// # Errors
 /// The group has no dataset of this name.
@@ -71,7 +72,7 @@ pub fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Arc<Dataset>, Unre
     }
 }
 
-/// The object with this name in a group.
+/// Finds the object with this name in a group.
 ///
 /// # Errors
 /// The group has no object of this name.
@@ -79,7 +80,7 @@ pub fn object<'a>(group: &'a Group, name: &str) -> Result<&'a Object, Unreadable
     group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or_else(|| format!("it has no {name}").into())
 }
 
-/// The object at a path.
+/// Looks up the object at a path.
 ///
 /// # Errors
 /// Why the path leads to no object.
@@ -98,10 +99,10 @@ pub fn at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<Object,
     found.map_or_else(|| Ok(file.object(root, interrupt)?), Ok)
 }
 
-/// All rows, as numbers.
+/// Reads all rows as float64.
 ///
 /// # Errors
-/// Why they cannot be read, or are not numbers.
+/// Why they cannot be read, or why they are not numbers.
 pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, Unreadable> {
     let no_numbers = format!("{} are no numbers", rows.data_type());
     let rows = PackedRows::scaled(String::new(), rows, vec![1.0], 0.0).ok_or(no_numbers)?;
@@ -112,21 +113,22 @@ pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, U
     Ok(array.as_primitive_opt::<Float64Type>().map(|array| array.values().to_vec()).unwrap_or_default())
 }
 
-/// The number in a scalar.
+/// Reads the number in a scalar dataset.
 ///
 /// # Errors
-/// Why it cannot be read, or that it is not finite.
+/// Why it cannot be read, or why it is not a finite number.
 pub fn scalar(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<f64, Unreadable> {
     let first = numbers(rows(file, path, dataset, 1, &Fill::Default, &Arc::default())?, interrupt)?.into_iter().next();
     first.filter(|first| first.is_finite()).ok_or_else(|| format!("{} is no finite number", said(first)).into())
 }
 
-/// The dataset with this name in a group, if it has this rank and elements.
+/// Finds the dataset with this name in a group, if it has this rank and a dataspace that is not null.
 pub fn of_rank<'a>(group: &'a Group, name: &str, rank: usize) -> Option<&'a Arc<Dataset>> {
     member(group, name).ok().filter(|dataset| dataset.shape.len() == rank && !dataset.null)
 }
 
-/// At most `len` variable-length strings as stored. `None`: a dataset of another type.
+/// Opens at most `len` strings of variable length as stored. `None`: the dataset is of another type, or cannot be
+/// opened.
 pub fn stored_strings(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, len: u64) -> Option<Arc<dyn Rows>> {
     if !matches!(dataset.datatype.class, Class::VariableString { .. }) {
         return None;
@@ -140,9 +142,9 @@ pub fn is_zero(fill: &Fill) -> bool {
     matches!(fill, Fill::Explicit(element) if element.bytes.iter().all(|byte| *byte == 0))
 }
 
-/// The number of rows of a table with these columns: that of the first label column, else the commonest. Columns of
-/// another length leave the table and break `rule`; with `all`, unreadable columns do, too. A second column of the same
-/// name becomes `NAME.1`.
+/// Returns the number of rows of a table with these columns: the length of the first label column, else the commonest
+/// one. Columns of another length leave the table and break `rule`; if `all` is set, unreadable columns do so as well.
+/// A second column of the same name becomes `NAME.1`.
 pub fn of_one_length(columns: &mut [Column], rule: &'static Rule, all: bool, findings: &mut Vec<Finding>) -> u64 {
     let length = |column: &Column| column.rows.as_ref().ok().map(|rows| rows.len());
     let label = columns.iter().find(|column| column.is_label).and_then(length);
@@ -173,7 +175,7 @@ pub fn tell_apart(columns: &mut [Column]) {
     }
 }
 
-/// Unique names of columns: a name that is empty or occurred before gets a number.
+/// Makes the names of columns unique: a name that is empty, or that occurred before, gets a number.
 pub fn distinct(names: &[BString]) -> Vec<BString> {
     let mut taken: HashSet<BString> = names.iter().cloned().collect();
     let mut met = HashMap::<&BString, u64>::new();
@@ -196,7 +198,7 @@ pub fn distinct(names: &[BString]) -> Vec<BString> {
         .collect()
 }
 
-/// The commonest of some lengths; ties go to the first.
+/// The commonest of these lengths; of several, the first. `None`: there are no lengths.
 pub fn commonest(lengths: impl Iterator<Item = u64>) -> Option<u64> {
     let lengths: Vec<u64> = lengths.collect();
     let mut counts: HashMap<u64, usize> = HashMap::new();

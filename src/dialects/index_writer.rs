@@ -1,4 +1,4 @@
-//! The interface by which commands write search indexes; the dialect of a table implements it.
+//! The interface through which commands write search indexes. The dialect of a table implements it.
 //!
 //! ```text
 //! dialects::index_writer(table) ─► plan(column) ─► compute(kind) ─► write
@@ -21,12 +21,12 @@ use crate::table::Table;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The table or column takes no such index.
+    /// The table or column cannot have such an index.
     #[error("{path}: {reason}")]
     Refused {
         /// HDF5 path of the column, table or index.
         path: String,
-        /// The rule, and how it is broken.
+        /// The rule that is broken, and how.
         reason: String,
     },
     /// The column cannot be read.
@@ -38,7 +38,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A refusal of a table or column, and the reason.
+    /// The error for a table, column or index that is refused for this reason.
     pub(super) fn refused(path: &str, reason: impl Into<String>) -> Self {
         Error::Refused { path: path.to_owned(), reason: reason.into() }
     }
@@ -58,9 +58,9 @@ pub enum IndexKind {
     Bloom,
 }
 
-/// Writes search indexes of a dialect's tables.
+/// Writes and removes search indexes of a dialect's tables.
 pub trait IndexWriter {
-    /// Checks whether a column can have search indexes, and gathers the facts for writing one.
+    /// Checks whether a column can have search indexes, and gathers what writing one needs.
     ///
     /// # Errors
     /// The table or the column cannot have an index, or cannot be read.
@@ -72,7 +72,7 @@ pub trait IndexWriter {
         interrupt: &Interrupt,
     ) -> Result<Box<dyn IndexPlan>, Error>;
 
-    /// The search indexes of a table; `column` and `kinds` restrict the result.
+    /// Lists the search indexes of a table that cover `column` and are of one of `kinds`; without these, all of them.
     ///
     /// # Errors
     /// A group that holds search indexes cannot be listed.
@@ -88,13 +88,13 @@ pub trait IndexWriter {
 
 /// A column for which indexes can be built.
 pub trait IndexPlan {
-    /// Rows of the column.
+    /// Number of rows of the column.
     fn rows(&self) -> u64;
 
     /// Number of passes over the column that an index of this kind takes.
     fn passes(&self, kind: IndexKind) -> u64;
 
-    /// Computes an index in at most `memory` bytes; reports the rows of each pass to `progress`.
+    /// Computes an index in at most `memory` bytes. Reports the rows of each pass to `progress` as they are done.
     ///
     /// # Errors
     /// The column cannot have such an index or cannot be read, or memory does not suffice.
@@ -107,12 +107,12 @@ pub trait IndexPlan {
     ) -> Result<Box<dyn Computed + '_>, Error>;
 }
 
-/// A computed index in memory.
+/// An index that is computed, but not yet written.
 pub trait Computed {
-    /// Writes the index and makes the table list it; returns its HDF5 path.
+    /// Writes the index, and makes its column list it. Returns its HDF5 path.
     ///
     /// # Errors
-    /// See [`Error`]. The file is then unchanged, or holds the index without the table's listing.
+    /// See [`Error`]. The file is then unchanged, or holds the index, but the column does not list it.
     fn write(&self, writing: &mut WritingClient<'_>, description: &str, interrupt: &Interrupt)
     -> Result<String, Error>;
 }
@@ -120,14 +120,14 @@ pub trait Computed {
 /// An index that a table lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedIndex {
-    /// HDF5 path.
+    /// HDF5 path of the index.
     pub path: String,
-    /// The steps that remove it, each a commit: the file is valid after each of them.
+    /// The steps that remove the index, each a commit of its own: the file is valid after each of them.
     pub removal: Vec<Step>,
 }
 
 impl ListedIndex {
-    /// Removes the index. The file keeps the space that it took.
+    /// Removes the index. The file keeps the space that the index took.
     ///
     /// # Errors
     /// See [`Error`].

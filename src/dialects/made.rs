@@ -1,4 +1,4 @@
-//! Additions of dialects to the links of a group: made-up directories, groups from other places, changes.
+//! What dialects add to the links of a group: made-up directories, groups from other places, changes.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -12,9 +12,9 @@ use crate::source::Interrupt;
 /// A dataset that differs from its earlier state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatasetChange {
-    /// The kind of difference.
+    /// How the dataset differs.
     pub changed: Changed,
-    /// Path from the group: names of links with `/` between them.
+    /// Path of the dataset from the group: names of links, with `/` between them.
     pub path: BString,
 }
 
@@ -25,7 +25,7 @@ pub enum Changed {
     Added,
     /// The dataset no longer exists.
     Removed,
-    /// Its elements, shape or type changed, or may have.
+    /// The dataset's elements, shape or type changed, or may have changed.
     Modified,
 }
 
@@ -34,48 +34,50 @@ pub enum Changed {
 pub enum Made {
     /// A directory that is no object of the file.
     Directory {
-        /// The table that the directory shows: [`super::Of::Made`] with this key.
+        /// Key of the table that the directory shows, as in [`super::Of::Made`]. `None`: it is not a table.
         table: Option<BString>,
-        /// Its entries by name. Of two with the same name, the first is shown.
+        /// Entries of the directory by name. Of two with the same name, the first is shown.
         children: Arc<[(BString, Made)]>,
     },
-    /// A group shown at another place than its link.
+    /// A group that is shown in another place than that of its link.
     Group(Elsewhere),
     /// A symbolic link to a sibling of this name.
     Link(BString),
 }
 
-/// The plan by which a dialect opens its made-up tables of a group; the first one opened makes it for all.
+/// The plan by which a dialect opens the tables that it made up for a group. It is made when the first of them is
+/// opened, and serves all of them.
 #[derive(Debug, Default)]
 pub struct MadePlan(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl MadePlan {
-    /// Returns the plan; the first call makes it by `work_out`. `None` after an interrupt. Each dialect has one type of
-    /// plan.
+    /// Returns the plan, which the first call makes with `work_out`. `None`: the first call was interrupted. A dialect
+    /// has only one type of plan.
     pub fn of<T: Any + Send + Sync>(&self, interrupt: &Interrupt, work_out: impl FnOnce() -> T) -> Option<&T> {
         if self.0.get().is_none() {
             let all = work_out();
             interrupt.check().ok()?;
-            // If two are made at once, the first one stays.
+            // If two threads make one at the same time, the first to finish is kept.
             let _ = self.0.set(Box::new(all));
         }
         self.0.get()?.downcast_ref()
     }
 }
 
-/// A group shown at another place than its link.
+/// A group that is shown in another place than that of its link.
 #[derive(Clone, Debug)]
 pub struct Elsewhere {
-    /// The group.
+    /// Identity of the group.
     pub id: ObjectId,
-    /// Path from the root: names of links.
+    /// Names of the links that lead to the group from the root.
     pub links: Vec<BString>,
-    /// Time of last change for its directory, if the file states one. Files inside have the times of the HDF5 file.
+    /// Time of last change that its directory shows. `None`: the file states none. Files inside show the time of the
+    /// HDF5 file.
     pub mtime: Option<SystemTime>,
 }
 
 impl Elsewhere {
-    /// Its HDF5 path.
+    /// HDF5 path of the group.
     pub fn path(&self) -> String {
         self.links.iter().fold("/".to_owned(), |path, link| join(&path, link))
     }

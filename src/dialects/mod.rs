@@ -1,7 +1,7 @@
-//! Dialects: ways of keeping a table in an HDF5 file, in the order of asking. They alone decide what is a table, where
-//! it lies, and which objects make it up or serve it.
+//! Dialects: ways of keeping tables in an HDF5 file, in the order in which hepfs asks them. They alone decide what is a
+//! table, where it lies, and which objects make it up or serve it.
 //!
-//! A [`Dialect`] answers three questions, each with more knowledge:
+//! A [`Dialect`] answers three questions, knowing more each time:
 //!
 //! ```text
 //! mark    by the parent's listing: attributes, type, shape         no request
@@ -9,8 +9,9 @@
 //! open    the table or the files, at first use                     requests; elements only if types depend on them
 //! ```
 //!
-//! The first dialect in the list that marks an object gets it and ends the search, even if it refuses the table.
-//! Formats that mark their tables stand before those that guess. Layers above do not know which dialect made a table.
+//! The first dialect in the list that marks an object gets it and ends the search, even if it refuses the table. A
+//! dataset that is refused as a table is still shown as an array. Formats that mark their tables stand before those
+//! that guess. Layers above do not know which dialect made a table.
 
 mod anndata;
 pub mod arrays;
@@ -61,7 +62,7 @@ use crate::source::Interrupt;
 use crate::store::{self, File};
 use crate::table::{Finding, Rule, Single, Table, Unreadable};
 
-/// All dialects, in the order of asking; the guess by shape is the last.
+/// All dialects, in the order in which they are asked: the one that guesses by shape is the last.
 macro_rules! dialects {
     ($tables:expr, $grids:expr) => {
         &[
@@ -104,51 +105,52 @@ pub enum Tables {
     Loose,
 }
 
-/// Facts about a dialect, known before any file is opened.
+/// What is known of a dialect before any file is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// Its name in `metadata.json`.
+    /// Name of the dialect in `metadata.json`.
     pub name: &'static str,
-    /// Rules that its tables must keep.
+    /// Rules that the dialect's tables must keep.
     pub rules: &'static [&'static Rule],
-    /// Names of attributes that it reads. A listing has these of each member, and not all others.
+    /// Names of the attributes that the dialect reads. Listings give these attributes of each member, and not all
+    /// others.
     pub attributes: &'static [&'static str],
-    /// The path below which every virtual dataset must map chunks of one source, and the rule that others break.
+    /// The path below which every virtual dataset must map chunks of one source, and the rule that any other breaks.
     pub mappings: Option<(&'static str, &'static Rule)>,
 }
 
 impl About {
-    /// Facts of a dialect that has this name, no rules, and reads no attributes.
+    /// Describes a dialect that has this name and no rules, and reads no attributes.
     pub const fn named(name: &'static str) -> Self {
         Self { name, rules: &[], attributes: &[], mappings: None }
     }
 }
 
-/// A way of keeping tables.
+/// A way of keeping tables, and the code that knows it.
 pub trait Dialect: Debug + Send + Sync {
-    /// Facts known before any file is opened.
+    /// What is known of the dialect before any file is opened.
     fn about(&self) -> &'static About;
 
-    /// Classifies an object by its parent's listing. `path` is its HDF5 path.
+    /// Classifies an object as its parent's listing describes it. `path` is its HDF5 path.
     fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark;
 
-    /// Roles of the members of a group that this dialect marked [`Mark::Table`] or [`Mark::LookInside`].
+    /// Makes the claims on a group that this dialect marked [`Mark::Table`] or [`Mark::LookInside`].
     fn claims(&self, here: &Here<'_>) -> Claims {
         let _ = here;
         Claims::default()
     }
 
-    /// Makes the table at a site that this dialect claimed. It learns no statistics yet: see [`Dialects::open`]. A
-    /// column keeps the reason why it cannot be read, even an interrupt, so a caller that raised one must drop the
-    /// table.
+    /// Makes the table at a site that this dialect claimed. The table does not learn statistics yet: see
+    /// [`Dialects::open`]. A column keeps the reason why it cannot be read, even an interrupt, so a caller that raised
+    /// one must drop the table.
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         let _ = interrupt;
         Table::empty(site.path, self.about().name)
     }
 
-    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link. With
-    /// `interrupt` `None` the caller only needs to know which files there are: no request is made, and names of parts
-    /// are missing.
+    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]. `name` is the name of its link. If
+    /// `interrupt` is `None`, the caller only needs to know which files there are: no request is made, and names of
+    /// parts are missing.
     ///
     /// # Errors
     /// Why the dataset cannot be opened.
@@ -157,7 +159,8 @@ pub trait Dialect: Debug + Send + Sync {
         Err(format!("{} shows no file of {name:?} at {}", self.about().name, site.path).into())
     }
 
-    /// Finds the datasets below a group that differ from an earlier state ([`Claims::changes`]). It reads no elements.
+    /// Finds the datasets below a group that differ from an earlier state ([`Claims::changes`]), without reading
+    /// elements.
     ///
     /// # Errors
     /// Why the states cannot be compared.
@@ -166,37 +169,38 @@ pub trait Dialect: Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Compares the checksums in a file with the data that they cover, which reads all of it. An interrupt ends it
+    /// Compares the checksums in a file with the data that they cover, and so reads all of it. An interrupt ends this
     /// early.
     fn verify(&self, file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
         let _ = (file, interrupt);
         Vec::new()
     }
 
-    /// Members that are not columns of the table that this dialect claimed from inside: their names, and why.
+    /// Returns the names of members that are not columns of the table that this dialect claimed from inside, each with
+    /// the reason.
     fn left_out(&self, here: &Here<'_>) -> HashMap<BString, Cow<'static, str>> {
         let _ = here;
         HashMap::new()
     }
 
-    /// The writer of search indexes for this dialect's tables. `None`: they cannot have any.
+    /// Makes the writer of search indexes for this dialect's tables. `None`: they cannot have any.
     fn index_writer(&self, options: &IndexOptions) -> Option<Box<dyn IndexWriter>> {
         let _ = options;
         None
     }
 }
 
-/// An object, as its parent's listing describes it.
+/// An object as its parent's listing describes it.
 #[derive(Clone, Copy, Debug)]
 pub enum ListedObject<'a> {
-    /// A group, by its attributes.
+    /// A group, of which the attributes are known.
     Group(&'a [Attribute]),
     /// A dataset.
     Dataset(&'a Arc<Dataset>),
 }
 
 impl<'a> ListedObject<'a> {
-    /// The group or dataset. `None`: a committed datatype, or an unreadable object.
+    /// The object, if it is a group or dataset. `None`: it is a committed datatype, or unreadable.
     pub fn of(object: &'a Object) -> Option<Self> {
         match object {
             Object::Group { attributes, .. } => Some(Self::Group(attributes)),
@@ -206,76 +210,81 @@ impl<'a> ListedObject<'a> {
     }
 }
 
-/// A dialect's classification of an object.
+/// How a dialect classifies an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// Not an object of this dialect: the next dialect is asked.
+    /// The object is none of this dialect's: the next dialect is asked.
     No,
-    /// A table, shown as a directory.
+    /// The object is a table, shown as a directory.
     Table,
-    /// A dataset shown as files side by side: `NAME.csv`, `NAME.npy`, …
+    /// The object is a dataset, shown as files side by side: `NAME.csv`, `NAME.npy`, …
     Files,
-    /// A table that must be refused and is then shown as an ordinary group; the finding says why.
+    /// The object is a table that must be refused, and is then shown as an ordinary group or array. The finding says
+    /// why.
     Refused(Finding),
-    /// Nearly a table; the finding says why not. The next dialect is asked.
+    /// The object is nearly a table; the finding says why it is not. The next dialect is asked.
     Nearly(Finding),
-    /// A group that the listing cannot classify. It is always called a group; its [`Claims`] may add a table.
+    /// The object is a group that the listing cannot classify. It is always called a group; its [`Claims`] may add a
+    /// table.
     LookInside,
 }
 
-/// The dialects' verdict on an object.
+/// What the dialects, asked in order, say of an object.
 #[derive(Clone, Debug)]
 pub struct Judgement {
-    /// The kind of the object in listings: `table`, `array`, `group`.
+    /// Kind of the object in listings: `table`, `array`, `group`.
     pub kind: &'static str,
-    /// The dialect that shows a dataset, as a directory ([`Mark::Table`]) or as files ([`Mark::Files`]).
+    /// The dialect that shows the object, as a directory ([`Mark::Table`]) or as files ([`Mark::Files`]). `None`: no
+    /// dialect shows it by its listing.
     pub shown: Option<(&'static dyn Dialect, Mark)>,
-    /// Findings of dialects that refuse the object.
+    /// Findings of dialects that refuse the object, or call it nearly a table.
     pub findings: Vec<Finding>,
 }
 
-/// A group, seen from inside.
+/// A group as seen from inside, when claims are made on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Here<'a> {
-    /// HDF5 path.
+    /// HDF5 path of the group.
     pub path: &'a str,
     /// The group.
     pub group: &'a Group,
-    /// The file, for dialects that must list other groups to decide. It remembers the worker's answers.
+    /// The file, for dialects that must list other groups to decide. The file remembers the worker's answers.
     pub file: &'a Arc<File>,
-    /// Ends such a listing: a caller that raised it must drop the claims.
+    /// Ends the listing of other groups. A caller that raised it must drop the claims.
     pub interrupt: &'a Interrupt,
 }
 
-/// A dialect's statements about a group and its members.
+/// What a dialect states about a group and its members.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
     /// The dialect that claims the group; set by [`Dialects::claims`].
     pub dialect: Option<&'static dyn Dialect>,
-    /// Whether its attributes alone mark the group as a table; set by [`Dialects::claims`].
+    /// Whether the group's attributes alone mark it as a table; set by [`Dialects::claims`].
     pub is_marked: bool,
-    /// Whether the group is a table of its own: [`Of::Group`].
+    /// Whether the group itself is a table: [`Of::Group`].
     pub is_table: bool,
-    /// Whether the table only adds names: its columns are members that are shown by themselves, too
+    /// Whether the table only adds names, because its columns are members that are also shown by themselves
     /// ([`Table::only_adds`]).
     pub only_adds: bool,
-    /// Whether no further dialect is asked, even if nothing is claimed.
+    /// Whether no further dialect is asked, even if this one claims nothing.
     pub is_final: bool,
-    /// Why the group is no table, though some of its members have the same length.
+    /// Why the group is no table, although some of its members have the same length.
     pub nearly: Option<String>,
-    /// Roles of members, by link name; any other member is classified by itself.
+    /// Roles of members, by the names of their links; any other member is classified by itself.
     pub members: HashMap<BString, Role>,
-    /// The groups and datasets that serve member tables, by the names of these tables.
+    /// The groups and datasets that serve member tables, by the name of the table that each serves.
     pub serving: HashMap<BString, ObjectId>,
-    /// Directories without a link of the group, by name.
+    /// Made-up entries of the group's directory, to which no link leads, by name.
     pub made: Vec<(BString, Made)>,
-    /// Name of the file that lists the datasets that differ from an earlier state: [`Dialect::changes`].
+    /// Name of the file that lists the datasets that differ from an earlier state: [`Dialect::changes`]. `None`: there
+    /// is no such file.
     pub changes: Option<&'static str>,
-    /// A group whose members are shown here as well, except those that share their name with a link of this group.
+    /// A group whose members are shown in this one as well, except those that share their name with a link of this
+    /// group.
     pub beside: Option<Elsewhere>,
-    /// Names of the dimensions of members, one for each axis; `None`: an axis without a dimension.
+    /// Names of the dimensions of each member, one for each axis; `None` for an axis without a dimension.
     pub axes: HashMap<BString, Arc<[Option<BString>]>>,
-    /// Broken rules.
+    /// The rules that the group breaks, and what was found.
     pub findings: Vec<Finding>,
 }
 
@@ -284,33 +293,33 @@ pub struct Claims {
 pub enum Role {
     /// A column of the group's table: shown in `columns/`.
     Column,
-    /// It serves a table, of the group or beside it (labels, indexes, …): listed in `metadata.json`, shown nowhere
-    /// else.
+    /// A servant of a table, which is the group's or lies beside it (labels, indexes, …): listed in `metadata.json`,
+    /// shown nowhere else.
     Servant,
 }
 
-/// The objects to make a table from, and the context.
+/// What a table is made from, and where.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
-    /// The file.
+    /// The file that the objects lie in.
     pub file: &'a Arc<File>,
-    /// HDF5 path.
+    /// HDF5 path of the object.
     pub path: &'a str,
-    /// The object or objects.
+    /// The objects to make the table from.
     pub of: Of<'a>,
-    /// The group or dataset that serves a dataset beside it, according to the claims of their group.
+    /// The group or dataset that serves the dataset at this site, according to the claims on the group of both.
     pub servant: Option<ObjectId>,
-    /// The rules to check.
+    /// The rules to check when the table is opened.
     pub checks: Checks,
 }
 
-/// The rules that opening a table checks.
+/// The rules that are checked when a table is opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checks {
-    /// Whether to check every rule, even at the cost of requests. Otherwise only those whose violation changes how the
-    /// table is shown.
+    /// Whether to check every rule, even at the cost of requests. Otherwise only rules are checked whose violation
+    /// changes how the table is shown.
     pub is_full: bool,
-    /// The user's options for rules.
+    /// The user's options for the rules of single dialects.
     pub options: CheckOptions,
 }
 
@@ -321,25 +330,25 @@ pub struct CheckOptions {
     hep001: hep001::Judging,
 }
 
-/// The objects to make a table from.
+/// The objects from which a table is made.
 #[derive(Clone, Copy, Debug)]
 pub enum Of<'a> {
-    /// A group marked as a table, or claimed from inside.
+    /// A group that is marked as a table, or claimed from inside.
     Group(&'a Group),
-    /// A dataset marked as a table.
+    /// A dataset that is marked as a table.
     Dataset(&'a Arc<Dataset>),
-    /// A table that the claims of a group made up.
+    /// A table that the claims on a group made up.
     Made {
-        /// The group.
+        /// The group on which the claims were made.
         group: &'a Group,
-        /// The key of the [`Made::Directory`].
+        /// The key of the table, from its [`Made::Directory`].
         key: &'a BString,
         /// The plan shared by all made-up tables of the group.
         plan: &'a MadePlan,
     },
 }
 
-/// A list of dialects, in the order of asking.
+/// A list of dialects, in the order in which they are asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialects(pub &'static [&'static dyn Dialect]);
 
@@ -350,7 +359,7 @@ impl Default for Dialects {
 }
 
 impl Dialects {
-    /// Lists the dialects for `--tables` and `--grids`.
+    /// Lists the dialects as `--tables` and `--grids` demand.
     pub fn new(tables: Tables, grids: bool) -> Self {
         Self(match (tables, grids) {
             (Tables::Declared, false) => dialects!(Tables::Declared, false),
@@ -362,7 +371,7 @@ impl Dialects {
         })
     }
 
-    /// Classifies an object by its parent's listing.
+    /// Classifies an object as its parent's listing describes it.
     pub fn judge(self, path: &str, object: ListedObject<'_>) -> Judgement {
         let is_dataset = matches!(object, ListedObject::Dataset(_));
         let mut judgement =
@@ -389,12 +398,12 @@ impl Dialects {
         judgement
     }
 
-    /// Names of attributes that the dialects read.
+    /// Names of the attributes that the dialects read.
     pub fn attributes(self) -> Vec<String> {
         self.0.iter().flat_map(|dialect| dialect.about().attributes).map(|name| (*name).to_owned()).collect()
     }
 
-    /// The kind of an object in listings: `table`, `array`, `group`, …
+    /// Kind of an object in listings: `table`, `array`, `group`, `datatype`, `unreadable`.
     pub fn kind(self, path: &str, object: &Object) -> &'static str {
         match (object, ListedObject::of(object)) {
             (_, Some(subject)) => self.judge(path, subject).kind,
@@ -403,15 +412,16 @@ impl Dialects {
         }
     }
 
-    /// Opens the table at a site that `dialect` claimed. Its columns then learn their statistics from every read.
+    /// Opens the table at a site that `dialect` claimed. From then on, its columns learn statistics from every read.
     pub fn open(dialect: &dyn Dialect, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         dialect.open(site, interrupt).observed(site.file)
     }
 
-    /// Makes the files of a dataset that `dialect` marked; see [`Dialects::open`] for groups.
+    /// Makes the files of a dataset that `dialect` marked. They learn statistics like the tables that
+    /// [`Dialects::open`] opens.
     ///
     /// # Errors
-    /// As [`Dialect::files`].
+    /// See [`Dialect::files`].
     pub fn files(
         dialect: &dyn Dialect,
         site: &Site<'_>,
@@ -421,9 +431,9 @@ impl Dialects {
         Ok(dialect.files(site, name, Some(interrupt))?.observed(site.file))
     }
 
-    /// Collects the dialects' statements about a group and its members.
+    /// Collects what the dialects state about a group and its members.
     pub fn claims(self, here: &Here<'_>) -> Claims {
-        // Axes and servants of members stay valid even if another dialect gets the group.
+        // Axes and servants of members stay valid, even if another dialect gets the group.
         let (mut findings, mut nearly) = (Vec::new(), None);
         let (mut axes, mut serving) = (HashMap::new(), HashMap::new());
         let mut claims = Claims::default();
@@ -457,7 +467,7 @@ impl Dialects {
     }
 }
 
-/// The rules of all dialects.
+/// The rules of all dialects, and those on stated missing values.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
     ALL.iter().flat_map(|dialect| dialect.about().rules).chain(stated::ALL).copied()
 }
@@ -470,16 +480,16 @@ pub struct IndexOptions {
 }
 
 impl IndexOptions {
-    /// The index options that follow from the options of a table writer.
+    /// Chooses the index options that follow from the options for writing a table.
     pub fn of_table(options: &table_writer::Options) -> Self {
         Self { hep001: hep001::write::Options { references: options.references, ..hep001::write::Options::default() } }
     }
 }
 
-/// The writer of search indexes for a table.
+/// Makes the writer of search indexes for a table.
 ///
 /// # Errors
-/// Tables of its dialect cannot have search indexes.
+/// Tables of this dialect cannot have search indexes.
 pub fn index_writer(table: &Table, options: &IndexOptions) -> Result<Box<dyn IndexWriter>, index_writer::Error> {
     let own = ALL.iter().find(|dialect| dialect.about().name == table.dialect);
     own.and_then(|dialect| dialect.index_writer(options)).ok_or_else(|| {

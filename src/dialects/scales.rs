@@ -1,10 +1,11 @@
-//! Dimension scales (HDF5 Dimension Scale Specification): datasets that label the positions along an axis.
+//! Recognises dimension scales (HDF5 Dimension Scale Specification): datasets that label the positions along an axis.
 
 use crate::catalogue::{Attribute, Class, Dataset, Elements, ObjectId, attribute};
 use crate::dialects::attributes::text;
 use crate::store::decode::{HeapBytes, Resolve};
 
-/// Bytes of an object reference of the old kind: the address of an object header, least significant byte first.
+/// Bytes of an object reference of the old kind, which is the address of an object header, least significant byte
+/// first.
 const REFERENCE: usize = 8;
 
 /// Whether a dataset is a scale.
@@ -12,7 +13,8 @@ pub fn is_scale(dataset: &Dataset) -> bool {
     text(&dataset.attributes, "CLASS").as_deref() == Some("DIMENSION_SCALE")
 }
 
-/// The first scale attached to an axis of a dataset by its attribute `DIMENSION_LIST`; address 0 for a null reference.
+/// Finds the first scale that the attribute `DIMENSION_LIST` of a dataset attaches to an axis. Its address is 0 for a
+/// null reference. `None`: no scale is attached.
 pub fn attached(dataset: &Dataset, axis: usize) -> Option<ObjectId> {
     let list: &Attribute = attribute(&dataset.attributes, "DIMENSION_LIST")?;
     let Class::Sequence { base } = &list.datatype.class else { return None };
@@ -33,7 +35,7 @@ pub fn is_pure_dimension(scale: &Dataset) -> bool {
     name.starts_with("This is a netCDF dimension but not a netCDF variable")
 }
 
-/// Whether an attribute only serves the bookkeeping of dimension scales, for an object with `attributes`.
+/// Whether an attribute serves only the bookkeeping of dimension scales, on an object that has `attributes`.
 pub fn is_plumbing(name: &[u8], attributes: &[Attribute]) -> bool {
     match name {
         b"DIMENSION_LIST" | b"REFERENCE_LIST" | b"_Netcdf4Coordinates" | b"_Netcdf4Dimid" | b"_nc3_strict" => true,

@@ -1,8 +1,8 @@
-//! Missing elements that an attribute states, in files of any kind.
+//! Finds the missing elements that an attribute states, in files of any kind.
 //!
-//! The attribute may have another type than the data: h5py makes a float64 of a Python float, and an int64 of an
-//! integer. It counts if its value is exact in the type of the data. Otherwise no element equals it, as in xarray and
-//! NumPy, and hepfs reports a finding: -9999.9 of float64 is no float32.
+//! The attribute may have another type than the data, since h5py makes a float64 of a Python float, and an int64 of an
+//! integer. It counts if the type of the data can hold its value exactly. Otherwise no element equals it, as in xarray
+//! and NumPy, and hepfs reports a finding: for example, no float32 equals the float64 -9999.9.
 
 use arrow_schema::DataType;
 use half::f16;
@@ -25,16 +25,16 @@ crate::table::rules! {
 /// The attribute that states the missing element.
 pub const NAME: &str = "_FillValue";
 
-/// Why no element equals a stated value.
+/// What is wrong with a stated value that no element equals.
 #[derive(Clone, Debug)]
 pub struct Unfit {
-    /// The stated value, and how it misses the type of the data.
+    /// The stated value, and why no element equals it.
     pub found: String,
-    /// The nearest value of the data's type, if there is any.
+    /// The nearest value that the type of the data has. `None`: there is none.
     pub nearest: Option<Scalar>,
 }
 
-/// An exact number.
+/// A number without rounding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ExactNumber {
     /// An integer.
@@ -44,7 +44,7 @@ pub enum ExactNumber {
 }
 
 impl ExactNumber {
-    /// The number in an attribute of one element.
+    /// The number in an attribute of one element. `None`: not a number.
     fn of(attribute: &Attribute) -> Option<Self> {
         let bytes = attribute.value.as_ref().ok()?.bytes.as_slice();
         let array = decode(plain(&attribute.datatype), bytes.into(), 1, &HeapBytes(&[]), &mut Oddities::new()).ok()?;
@@ -57,16 +57,16 @@ impl ExactNumber {
         super::attributes::number(attribute).map(Self::Float)
     }
 
-    /// Its exact value as an integer.
+    /// The number as an integer. `None`: it is none, or too large.
     pub fn whole(self) -> Option<i128> {
         match self {
             Self::Whole(whole) => Some(whole),
-            // Exact for every integer of 64 bits.
+            // Every integer of 64 bits stays exact.
             Self::Float(float) => (float.fract() == 0.0 && float.abs() < 1e20).then_some(float as i128),
         }
     }
 
-    /// Its exact value as float64.
+    /// The number as float64. `None`: it would be rounded.
     fn float(self) -> Option<f64> {
         match self {
             Self::Whole(whole) => Some(whole as f64).filter(|float| *float as i128 == whole),
@@ -74,13 +74,13 @@ impl ExactNumber {
         }
     }
 
-    /// Its exact value as a float of `size` bytes.
+    /// The number as a float of `size` bytes. `None`: it would be rounded.
     pub fn float_of(self, size: u64) -> Option<f64> {
         let float = self.float()?;
         Some(rounded(float, size)).filter(|rounded| *rounded == float || float.is_nan())
     }
 
-    /// The nearest value of a type.
+    /// The value of a type that is nearest to the number. `None`: the type has none.
     pub fn nearest(self, datatype: &Datatype) -> Option<Scalar> {
         match &plain(datatype).class {
             Class::Integer { signed, .. } => {
@@ -104,7 +104,7 @@ impl ExactNumber {
         }
     }
 
-    /// The element of a type with exactly this value. `None`: no such element.
+    /// The element of a type that has exactly this value. `None`: no such element.
     fn stored(self, datatype: &Datatype) -> Option<Vec<u8>> {
         let size = usize::try_from(datatype.size).ok()?;
         let (mut bytes, order) = match plain(datatype).class {
@@ -142,7 +142,7 @@ impl std::fmt::Display for ExactNumber {
     }
 }
 
-/// A number rounded to a float of `size` bytes.
+/// Rounds a number to a float of `size` bytes.
 fn rounded(float: f64, size: u64) -> f64 {
     match size {
         2 => f16::from_f64(float).to_f64(),
@@ -151,14 +151,14 @@ fn rounded(float: f64, size: u64) -> f64 {
     }
 }
 
-/// An integer, if it fits into `size` bytes.
+/// Returns an integer if it fits into `size` bytes.
 fn within(whole: i128, signed: bool, size: u64) -> Option<i128> {
     let bits = u32::try_from(size).ok().filter(|size| (1..=8).contains(size))? * 8;
     let (least, most) = if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
     (least..=most).contains(&whole).then_some(whole)
 }
 
-/// The type of the codes of an enumeration, or the type itself.
+/// The type of an enumeration's codes; any other type is returned as it is.
 fn plain(datatype: &Datatype) -> &Datatype {
     match &datatype.class {
         Class::Enum { base, .. } if !datatype.is_boolean() => base,
@@ -166,15 +166,16 @@ fn plain(datatype: &Datatype) -> &Datatype {
     }
 }
 
-/// A text as an element of variable length.
+/// Makes an element of variable length from a text.
 pub fn stored_text(text: &[u8]) -> Elements {
     let heap = text.to_vec();
-    // No attribute is as long as 2^32 bytes.
+    // No attribute is as long as 2^32 bytes, so its length fits.
     let descriptor = Descriptor { length: heap.len() as u32, position: 0, index: 0 };
     Elements { bytes: descriptor.to_bytes().to_vec(), heap }
 }
 
-/// The element of `datatype` that an attribute states. `None`: elements of this type are never missing.
+/// The element of `datatype` that an attribute states. `None`: the attribute is unreadable, or it is of another type
+/// than `datatype` and that is one of booleans or compounds.
 ///
 /// # Errors
 /// Why no element equals the attribute.
@@ -221,7 +222,7 @@ pub fn element(datatype: &Datatype, attribute: &Attribute) -> Result<Option<Elem
     }
 }
 
-/// The missing element that the attribute `_FillValue` states for this type.
+/// The missing element of this type that the attribute `_FillValue` states, or the default if it states none.
 pub fn fill(datatype: &Datatype, attributes: &[Attribute]) -> Fill {
     match attribute(attributes, NAME).map(|attribute| element(datatype, attribute)) {
         Some(Ok(Some(element))) => Fill::Explicit(element),
@@ -229,15 +230,17 @@ pub fn fill(datatype: &Datatype, attributes: &[Attribute]) -> Fill {
     }
 }
 
-/// Why no element of this type equals the attribute `_FillValue`. `None`: no such attribute, or one that fits.
+/// Why no element of this type equals the attribute `_FillValue`. `None`: there is no such attribute, or it fits.
 pub fn unfit(datatype: &Datatype, attributes: &[Attribute]) -> Option<Unfit> {
     element(datatype, attribute(attributes, NAME)?).err()
 }
 
-/// Adds findings on stated values that no element equals; in a full check, also makes reading count the nearest values.
+/// Adds findings on stated values that no element equals. In a full check, also has the nearest values counted when
+/// rows are read.
 pub fn look(table: Table, checks: Checks) -> Table {
     let mut table = table;
-    // netCDF variables have a rule of their own. In HEP001, an HDF5 fill value takes precedence over the attribute.
+    // For netCDF variables, another rule covers this. In HEP001, an HDF5 fill value takes precedence over the
+    // attribute.
     let (is_of_netcdf, is_of_hep001) =
         (table.dialect == netcdf::Netcdf::NAME, table.dialect == hep001::Hep001.about().name);
     for column in table.columns.iter_mut().filter(|_| !is_of_netcdf) {
@@ -246,7 +249,7 @@ pub fn look(table: Table, checks: Checks) -> Table {
             continue;
         }
         let Some(Unfit { found, nearest }) = unfit(&dataset.datatype, &column.attributes) else { continue };
-        // Names distinguish the fields of one dataset.
+        // If columns are fields of one dataset, their names tell them apart.
         let of = if column.path == table.path { format!("{}: ", column.name) } else { String::new() };
         let is_as_stored =
             column.rows.as_ref().is_ok_and(|rows| is_of(rows.data_type(), &arrow_type(&dataset.datatype)));
@@ -254,7 +257,7 @@ pub fn look(table: Table, checks: Checks) -> Table {
             let near = Near { rule: &FILL, of: of.clone(), nearest };
             column.meaning.expected.get_or_insert_with(Box::<Expected>::default).near = Some(near);
         }
-        // Columns that are also shown by themselves have the finding there.
+        // Columns that are also shown by themselves have the finding there instead.
         if !table.only_adds {
             table.findings.push(Finding::new(&column.path, &FILL, of + &found));
         }
@@ -262,20 +265,22 @@ pub fn look(table: Table, checks: Checks) -> Table {
     table
 }
 
-/// A finding on a dataset at `path` whose stated value no element equals, if `dialect` shows it as files.
+/// Makes a finding on a dataset at `path` that `dialect` shows as files, if it has a stated value that no element
+/// equals.
 pub fn of_array(path: &str, dataset: &Dataset, dialect: &dyn Dialect) -> Option<Finding> {
     let is_of_netcdf = dialect.about().name == netcdf::Netcdf::NAME;
     let unfit = unfit(&dataset.datatype, &dataset.attributes).filter(|_| !is_of_netcdf)?;
     Some(Finding::new(path, &FILL, unfit.found))
 }
 
-/// Reports a dataset of long doubles at `path`. It reads no values, so it cannot count inexact ones.
+/// Makes a finding on a dataset at `path` if it holds long doubles. This reads no values, so it cannot count those that
+/// are inexact.
 pub fn long_double(path: &str, dataset: &Dataset) -> Option<Finding> {
     let found = "long doubles; how many are not exact is not counted in an array by itself";
     dataset.datatype.holds_wide_float().then(|| Finding::new(path, table::rule_of(Oddity::Nearest), found))
 }
 
-/// Whether a type is `item`, or lists of it.
+/// Whether a type is `item`, or one of lists of it.
 fn is_of(data_type: &DataType, item: &DataType) -> bool {
     match data_type {
         DataType::FixedSizeList(field, _) => is_of(field.data_type(), item),

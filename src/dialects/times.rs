@@ -1,10 +1,10 @@
-//! Recognises columns of times: integers whose attribute `units` counts a unit of time from a date, in the form of
-//! UDUNITS that the CF conventions (§4.4) demand: `seconds since 1970-01-01 00:00:00 +0:00`.
+//! Recognises columns of times: integers whose attribute `units` states a unit of time, counted from a date, in the
+//! form of UDUNITS that the CF conventions (§4.4) demand, such as `seconds since 1970-01-01 00:00:00 +0:00`.
 //!
 //! An instant is a number of equal units after an epoch, shown in the calendar of ISO 8601 (proleptic Gregorian).
-//! Values stay numbers if `calendar` names a calendar of other days, or if the epoch lies before 1582-10-15 in the
-//! mixed calendar that CF calls `standard`. They stay numbers in months and years, which vary in length. A unit without
-//! a date is a duration: a number.
+//! Values stay numbers if the attribute `calendar` names a calendar that has other days, or if the epoch lies before
+//! 1582-10-15 in the mixed calendar that CF calls `standard`. They also stay numbers if they count months or years,
+//! which vary in length. Values whose unit counts from no date are durations, and stay numbers as well.
 
 use arrow_schema::TimeUnit;
 
@@ -17,7 +17,7 @@ use crate::table::{Times, Unreadable};
 /// 1582-10-15, the first day of the Gregorian calendar, in days from 1970-01-01.
 const GREGORIAN: i64 = -141_427;
 
-/// The unit with this name in NumPy's and Arrow's abbreviations.
+/// The unit that NumPy and Arrow abbreviate so. `None`: any other abbreviation.
 pub fn unit_of(name: &str) -> Option<TimeUnit> {
     Some(match name {
         "s" => TimeUnit::Second,
@@ -28,14 +28,14 @@ pub fn unit_of(name: &str) -> Option<TimeUnit> {
     })
 }
 
-/// The conversion of a column's integers to instants, by its attributes. `Err`: its units count from a date, but it
-/// stays numbers, and why. `None`: its units do not count from a date.
+/// How a column's integers count instants, according to its attributes. `Err`: its units count from a date, but it
+/// stays numbers, for this reason. `None`: its units count from no date, or times are shown as numbers.
 pub fn of(file: &File, attributes: &[Attribute], rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
     if !file.store().shows_times() {
         return None;
     }
     Some(counted_by(attributes)?.and_then(|(step, epoch)| match packed_by(attributes) {
-        // The stored integers are not the counts.
+        // Packed integers are not counts of the unit.
         Some(name) => Err(format!("values are packed by {name}").into()),
         None => Times::new(step, epoch, rows.data_type()),
     }))
@@ -45,20 +45,20 @@ fn packed_by(attributes: &[Attribute]) -> Option<&'static str> {
     ["scale_factor", "add_offset"].into_iter().find(|name| attribute(attributes, name).is_some())
 }
 
-/// The displayed units of a column as stored. Packed instants get none: a reader without the packing attributes would
-/// take the numbers for instants.
+/// The units to be shown for a column as stored. Packed instants have none: a reader without the packing attributes
+/// would take the numbers for instants.
 pub fn units(attributes: &[Attribute]) -> Option<String> {
     let units = text(attributes, "units")?;
     (packed_by(attributes).is_none() || counted(&units).is_none()).then_some(units)
 }
 
-/// The calendar of a column that counts from a date, if stated.
+/// The calendar of a column that counts from a date. `None`: it states none, or counts from no date.
 pub fn calendar(attributes: &[Attribute]) -> Option<String> {
     counted(&text(attributes, "units")?).and_then(|_| text(attributes, "calendar"))
 }
 
-/// The attoseconds of the unit and the epoch that these attributes state. `Err`: the units count from a date, but
-/// values stay numbers, and why. `None`: the units do not count from a date.
+/// The attoseconds of the unit, and the epoch, that these attributes state. `Err`: the units count from a date, but
+/// values stay numbers, for this reason. `None`: the units count from no date.
 pub fn counted_by(attributes: &[Attribute]) -> Option<Result<(i128, Instant), Unreadable>> {
     let (unit, epoch) = counted(&text(attributes, "units")?)?;
     let calendar = text(attributes, "calendar");
@@ -68,8 +68,8 @@ pub fn counted_by(attributes: &[Attribute]) -> Option<Result<(i128, Instant), Un
     }))
 }
 
-/// The conversion of a column's integers to instants: a unit of time, counted from a date. `None`: times are shown as
-/// numbers.
+/// How a column's integers count instants, given their unit and the date from which they count. `None`: times are shown
+/// as numbers.
 pub fn counted_from(file: &File, unit: &str, epoch: &str, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
     file.store().shows_times().then(|| {
         let step = step(unit).ok_or_else(|| format!("{unit:?} is no unit of one length"))?;
@@ -77,26 +77,27 @@ pub fn counted_from(file: &File, unit: &str, epoch: &str, rows: &dyn Rows) -> Op
     })
 }
 
-/// The conversion of a column's integers to instants: steps of `step` attoseconds from a day, counted from 1970.
-/// `None`: times are shown as numbers.
+/// How a column's integers count instants, in steps of `step` attoseconds from a day, given in days from 1970. `None`:
+/// times are shown as numbers.
 pub fn since(file: &File, step: i128, days: i64, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
     let epoch = Instant { attoseconds: i128::from(days) * i128::from(DAY) * SECOND, is_exact: true };
     file.store().shows_times().then(|| Times::new(step, epoch, rows.data_type()))
 }
 
-/// A datetime or timedelta of NumPy as h5py stores it: opaque, with the tag `NUMPY:<M8[ns]`.
+/// How to read a datetime or timedelta of NumPy as h5py stores it: opaque, with a tag such as `NUMPY:<M8[ns]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfNumpy {
-    /// The integer type to read it as.
+    /// The integer type as which to read it.
     pub read: Datatype,
-    /// The element that means no time.
+    /// The element that means no time, `NaT`.
     pub missing: Fill,
-    /// Attoseconds of the unit since 1970. `Err`: the displayed unit of a timedelta, or of months and years.
+    /// Attoseconds of the unit in which a datetime counts from 1970. `Err`: what to show as the unit of a timedelta, or
+    /// of a datetime that counts months or years.
     pub step: Result<i128, Unreadable>,
 }
 
 impl OfNumpy {
-    /// The type if the tag is NumPy's. `None`: any other type.
+    /// Reads a type by its tag. `None`: the tag is not one of NumPy's for times.
     pub fn of(stored: &Datatype) -> Option<Self> {
         let Class::Opaque { tag } = &stored.class else { return None };
         let (order, rest) = std::str::from_utf8(tag).ok()?.strip_prefix("NUMPY:")?.split_at_checked(1)?;
@@ -124,33 +125,33 @@ impl OfNumpy {
         (stored.size == 8).then(|| Self { read: Datatype { size: 8, class }, missing: not_a_time(order), step })
     }
 
-    /// The conversion of the integers to instants.
+    /// How the integers count instants. `None`: they do not, or times are shown as numbers.
     pub fn times(&self, file: &File, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
         let times = since(file, *self.step.as_ref().ok()?, 0, rows)?;
         Some(times.map(|times| times.in_zone(None)))
     }
 
-    /// The displayed unit of integers that are not instants.
+    /// The unit to be shown for integers that are not instants. `None`: they are instants.
     pub fn units(&self) -> Option<String> {
         self.step.as_ref().err().map(Unreadable::to_string)
     }
 }
 
-/// The element that NumPy and pandas store for no time.
+/// The element that NumPy and pandas store where there is no time.
 pub fn not_a_time(order: ByteOrder) -> Fill {
     let least = i64::MIN;
     let bytes = if order == ByteOrder::Big { least.to_be_bytes() } else { least.to_le_bytes() };
     Fill::Explicit(Elements { bytes: bytes.into(), heap: Vec::new() })
 }
 
-/// The unit and the date of `UNIT since DATE`.
+/// Splits `UNIT since DATE` into the unit and the date. `None`: text of another form.
 fn counted(units: &str) -> Option<(String, String)> {
     let (unit, rest) = units.trim().split_once(char::is_whitespace)?;
     let (since, epoch) = rest.trim_start().split_once(char::is_whitespace)?;
     since.eq_ignore_ascii_case("since").then(|| (unit.to_owned(), epoch.trim_start().to_owned()))
 }
 
-/// The instant from which units count.
+/// Parses the instant from which units count.
 fn epoch_of(epoch: &str, calendar: Option<&str>) -> Result<Instant, Unreadable> {
     let calendar = calendar.map(str::to_ascii_lowercase);
     let calendar = calendar.as_deref().unwrap_or("standard");

@@ -1,4 +1,5 @@
-//! Sparse matrices compressed along one axis (CSR, CSC), as columns: a row for each stored entry, in storage order.
+//! Opens sparse matrices compressed along one axis (CSR, CSC) as columns, with a row for each stored entry, in storage
+//! order.
 
 use std::sync::Arc;
 
@@ -8,39 +9,39 @@ use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
 use crate::table::{Categories, CategoryRows, Column, RunRows, Unreadable};
 
-/// The members of a group that hold the matrix, by the names of Python's libraries.
+/// The members of a group that hold the matrix, as Python's libraries name them.
 pub(super) const PARTS: [&str; 3] = ["data", "indices", "indptr"];
 
-/// A dataset of a matrix as stored.
+/// A dataset that belongs to a matrix, as stored.
 pub(super) struct MatrixDataset<'a> {
     pub rows: Arc<dyn Rows>,
     pub dataset: &'a Arc<Dataset>,
-    /// Oddities counted in it.
+    /// Oddities counted in the dataset.
     pub tally: Arc<Tally>,
 }
 
 /// The stored entries of a matrix, as columns of one length.
 pub(super) struct Triples<'a> {
-    /// Indexes along the compressed axis, expanded from pointers; or why the pointers are invalid.
+    /// Indexes along the compressed axis, expanded from the pointers, or why the pointers are invalid.
     pub major: Result<Arc<dyn Rows>, Unreadable>,
-    /// Indexes along the other axis.
+    /// Indexes along the other axis, as stored.
     pub minor: MatrixDataset<'a>,
     /// The stored values.
     pub values: MatrixDataset<'a>,
-    /// Path of the values.
+    /// HDF5 path of the values.
     of_values: String,
 }
 
-/// Name and labels for the indexes along an axis.
+/// Name of the column of indexes along an axis, and what it shows.
 pub(super) struct MatrixAxis {
     pub name: &'static str,
-    /// Labels; `None`: the indexes themselves are shown.
+    /// Labels to show instead of indexes. `None`: the indexes themselves are shown.
     pub labels: Option<Categories>,
 }
 
 impl<'a> Triples<'a> {
-    /// Opens the matrix in a group: values, indexes along the minor axis, and pointers along the axis `major` of a
-    /// matrix of this `shape`, in members named `parts`. It reads only the first and the last pointer.
+    /// Opens the matrix in a group, whose members `parts` hold values, indexes along the minor axis, and pointers along
+    /// the axis `major` of a matrix of this `shape`. Reads only the first and the last pointer.
     ///
     /// # Errors
     /// Why the entries cannot be read.
@@ -75,8 +76,8 @@ impl<'a> Triples<'a> {
         Ok(Self { major, minor, values, of_values: join(site.path, data.as_bytes()) })
     }
 
-    /// Columns of a table at `path`: indexes along the major and the minor axis, and `value`. Adds the label sets in
-    /// use to `categories`.
+    /// Makes the columns of a table at `path`: indexes along the major and the minor axis, and `value`. Adds the label
+    /// sets that they show to `categories`.
     pub fn columns(
         self,
         site: &Site<'_>,

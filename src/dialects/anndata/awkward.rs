@@ -23,10 +23,10 @@ use crate::table::{
     Column, CompoundRows, EvenRows, Finding, HeldRows, ListRows, MaskedRows, PresentRows, StringRows, Table, Unreadable,
 };
 
-/// Most forms of one array: each opens a dataset or two.
+/// Most forms of one array: for each, hepfs opens a dataset or two.
 const MOST_FORMS: usize = 1024;
 
-/// Deepest nesting of forms.
+/// Deepest nesting of the forms of one array.
 const DEEPEST: usize = 32;
 
 /// Classes of forms that hepfs reads.
@@ -45,13 +45,13 @@ const CLASSES: [&str; 8] = [
 #[derive(Deserialize)]
 struct Form {
     class: String,
-    /// Prefix of the names of its buffers.
+    /// Prefix of the names of the form's buffers.
     #[serde(default)]
     form_key: String,
     content: Option<Box<Form>>,
     #[serde(default)]
     contents: Vec<Form>,
-    /// Names of the contents of records; `None`: tuples.
+    /// Names of the contents of a record. `None`: a tuple.
     fields: Option<Vec<String>>,
     #[serde(default)]
     size: u64,
@@ -64,12 +64,12 @@ struct Form {
 }
 
 impl Form {
-    /// The kind of array that the form stands for, such as a string; empty if none.
+    /// The kind of array that the form stands for, such as a string; empty if the form names none.
     fn stands_for(&self) -> &str {
         self.parameters.get("__array__").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Fields of a record, with their names. `None`: not a record.
+    /// Fields of a record, with their names. `None`: the form is not a record.
     fn fields(&self) -> Option<impl Iterator<Item = (String, &Form)>> {
         let name =
             |at: usize| self.fields.as_ref().map_or_else(|| Some(at.to_string()), |names| names.get(at).cloned());
@@ -90,7 +90,7 @@ impl Form {
         1 + self.parts().map(Form::depth).max().unwrap_or(0)
     }
 
-    /// Suffixes of the names of its own buffers.
+    /// Suffixes of the names of the form's own buffers.
     fn roles(&self) -> &'static [&'static str] {
         match self.class.as_str() {
             "NumpyArray" => &["data"],
@@ -101,25 +101,25 @@ impl Form {
         }
     }
 
-    /// Name of one of its buffers.
+    /// Name of the form's own buffer with this suffix.
     fn buffer(&self, role: &str) -> BString {
         format!("{}-{role}", self.form_key).into()
     }
 
-    /// Adds the names of all buffers, of its parts, too.
+    /// Adds the names of the form's own buffers, and of those of its parts.
     fn add_buffers(&self, names: &mut HashSet<BString>) {
         names.extend(self.roles().iter().map(|role| self.buffer(role)));
         self.parts().for_each(|part| part.add_buffers(names));
     }
 
-    /// The first class among these forms that hepfs cannot read.
+    /// The first class of this form and its parts that hepfs cannot read.
     fn unknown(&self) -> Option<&str> {
         let own = Some(self.class.as_str()).filter(|class| !CLASSES.contains(class));
         own.or_else(|| self.parts().find_map(Form::unknown))
     }
 }
 
-/// The rows of the awkward array in a group at `path`.
+/// Opens the rows of the awkward array in a group at `path`.
 ///
 /// # Errors
 /// Why the array cannot be read.
@@ -133,8 +133,8 @@ pub(super) fn rows(
     Buffers { opener, path, group, tally }.rows(&form, length)
 }
 
-/// The members that hold the array. If hepfs cannot read the array, they are shown by themselves, as all other members
-/// are.
+/// Roles of the members that hold the array. If hepfs cannot read the array's form, they have none, so that they are
+/// shown by themselves.
 pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
     let mut names = HashSet::new();
     if let Ok((form, _)) = form(group) {
@@ -144,10 +144,10 @@ pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
     links.map(|link| (link.name.clone(), Role::Servant)).collect()
 }
 
-/// Name, rows or the reason why they cannot be read, and oddities of a field.
+/// A field: its name, its rows or why they cannot be read, and their oddities.
 type Field = (String, Result<Arc<dyn Rows>, Unreadable>, Arc<Tally>);
 
-/// The table of an awkward array by itself: a column for each field of its records, or a single column.
+/// Makes the table of an awkward array by itself: a column for each field of its records, or a single column.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let opener = ElementOpener { file: site.file, interrupt };
     let mut findings = Vec::new();
@@ -183,7 +183,8 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// The form of the array in a group, and its number of rows.
+/// Parses the form of the array in a group. Returns it with the number of rows that the group states, or else
+/// `u64::MAX`.
 fn form(group: &Group) -> Result<(Form, u64), Unreadable> {
     let form = text(&group.attributes, FORM).ok_or("it has no form")?;
     let form: Form = serde_json::from_str(&form).map_err(|error| format!("its form: {error}"))?;
@@ -206,7 +207,7 @@ struct Buffers<'a> {
 }
 
 impl Buffers<'_> {
-    /// The rows of a form, at most `length` of them.
+    /// Opens the rows of a form. Lists have at most `length` rows; other forms have as many as their buffers hold.
     fn rows(&self, form: &Form, length: u64) -> Result<Arc<dyn Rows>, Unreadable> {
         let content = |length| match &form.content {
             Some(content) => self.rows(content, length),
@@ -259,7 +260,7 @@ impl Buffers<'_> {
         Ok((join(self.path, name.as_bytes()), datasets::member(self.group, &name)?))
     }
 
-    /// A buffer of rank 1.
+    /// Opens a buffer of rank 1.
     fn buffer(&self, form: &Form, role: &str) -> Result<Arc<dyn Rows>, Unreadable> {
         let (path, dataset) = self.dataset(form, role)?;
         self.opener.array(&path, dataset, self.tally)

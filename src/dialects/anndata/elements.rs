@@ -13,16 +13,16 @@ use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
 use crate::table::{CastRows, Categories, CategoryRows, MaskedRows, Rule, Unreadable};
 
-/// An element with a value for each row.
+/// An element that holds one value per row.
 pub(super) struct AnndataElement {
     pub rows: Arc<dyn Rows>,
-    /// The dataset of the values, or of their codes.
+    /// The dataset of the values, or of the codes that stand for them.
     pub dataset: Arc<Dataset>,
-    /// The labels of codes.
+    /// The labels of the codes. `None`: the values are no codes.
     pub categories: Option<Categories>,
-    /// A broken rule, and what was found.
+    /// The rule that the element breaks, if any, and what was found.
     pub finding: Option<(&'static Rule, String)>,
-    /// Whether it has as many rows as it should have.
+    /// Whether the element is complete: a mask, if any, is as long as its values.
     pub is_whole: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct ElementOpener<'a> {
 }
 
 impl ElementOpener<'_> {
-    /// The column in the object at `path`.
+    /// Opens the column in the object at `path`.
     ///
     /// # Errors
     /// Why the object is not a column.
@@ -67,7 +67,7 @@ impl ElementOpener<'_> {
         }
     }
 
-    /// The object at a path.
+    /// Looks up the object at a path.
     ///
     /// # Errors
     /// Why the path leads to no object.
@@ -75,7 +75,7 @@ impl ElementOpener<'_> {
         datasets::at(self.file, path, self.interrupt)
     }
 
-    /// The values of a dataset of rank 1. The fill value is an ordinary value.
+    /// Opens the values of a dataset of rank 1. The HDF5 fill value is an ordinary value.
     ///
     /// # Errors
     /// Why they cannot be read.
@@ -90,7 +90,7 @@ impl ElementOpener<'_> {
         if !plain.rows.data_type().is_integer() {
             return Ok(plain);
         }
-        // Version 0.1.0 of data frames refers to labels by an attribute.
+        // In version 0.1.0 of data frames, an attribute refers to the labels.
         Ok(match self.referred(path, target) {
             Ok(categories) => labelled(path, plain, categories, tally)?,
             Err(reason) => {
@@ -100,7 +100,7 @@ impl ElementOpener<'_> {
         })
     }
 
-    /// The labels that the codes at `path` refer to.
+    /// Opens the labels that the attribute `target` of the codes at `path` refers to.
     fn referred(&self, path: &str, target: &Attribute) -> Result<Categories, Unreadable> {
         let Some([Some(id)]) = references(target) else {
             return Err("it holds no reference, or one that leads nowhere; codes are shown".into());
@@ -110,13 +110,13 @@ impl ElementOpener<'_> {
         self.labels(format!("{path} (categories)"), &object, ordered)
     }
 
-    /// The labels that an element holds.
+    /// Opens the labels that an element holds.
     ///
     /// # Errors
     /// Why the element cannot hold labels.
     pub fn labels(&self, path: String, object: &Object, ordered: bool) -> Result<Categories, Unreadable> {
         let tally = Arc::default();
-        // Labels are never read as codes of other labels, which could lead in a circle.
+        // Labels are never read as codes of other labels: such references could go round in a circle.
         let (rows, dataset) = match object {
             Object::Dataset(dataset) => (self.array(&path, dataset, &tally)?, dataset.clone()),
             Object::Group { attributes, .. } if EncodingType::of(attributes) == EncodingType::Masked => {

@@ -1,4 +1,4 @@
-//! The kind of an element, by its attributes.
+//! Tells the kind of an element by its attributes.
 
 use crate::catalogue::{Attribute, attribute};
 use crate::dialects::attributes::text;
@@ -9,21 +9,22 @@ pub(super) const INDEX: &str = "_index";
 /// The attribute of a data frame that lists its columns in order.
 pub(super) const ORDER: &str = "column-order";
 
-/// The attribute that names the kind of an element.
+/// The attribute that states the kind of an element.
 const TYPE: &str = "encoding-type";
 
-/// The attribute that names the version of the kind.
+/// The attribute that states the version of an element's kind.
 const VERSION: &str = "encoding-version";
 
 /// Every attribute that this dialect reads.
 pub(super) const ATTRIBUTES: [&str; 11] =
     [TYPE, VERSION, INDEX, ORDER, "categories", "ordered", OLD_SPARSE, "shape", "h5sparse_shape", FORM, LENGTH];
 
-/// The attributes of an awkward array: its form as JSON, and its number of rows.
+/// The attribute of an awkward array that holds its form as JSON.
 pub(super) const FORM: &str = "form";
+/// The attribute of an awkward array that states its number of rows.
 pub(super) const LENGTH: &str = "length";
 
-/// The attribute that named the kind of a sparse matrix before version 0.7.
+/// The attribute that stated the kind of a sparse matrix before version 0.7.
 const OLD_SPARSE: &str = "h5sparse_format";
 
 /// An axis of a matrix.
@@ -38,17 +39,17 @@ pub(super) enum AnndataAxis {
 pub(super) enum EncodingType {
     /// A data frame.
     Frame,
-    /// Codes and categories.
+    /// A column of codes, and the categories that they stand for.
     Categorical,
-    /// Values, and a mask that is true where one is missing.
+    /// Values, and a mask that is true where a value is missing.
     Masked,
     /// A sparse matrix.
     Sparse,
-    /// Rows of any shape: a form and its buffers.
+    /// An awkward array, whose rows may have any shape: a form and its buffers.
     Awkward,
-    /// A plain array, or an element without a kind.
+    /// A plain array, or an element that states no kind.
     Plain,
-    /// Another kind, by its name.
+    /// A kind that hepfs does not know, by its name.
     Other(String),
 }
 
@@ -70,8 +71,8 @@ impl EncodingType {
     }
 }
 
-/// The axis along which a sparse matrix is compressed. `None`: not a sparse matrix. Files before version 0.7 name the
-/// axis by another attribute.
+/// The axis along which a sparse matrix is compressed. `None`: not a sparse matrix. Files before version 0.7 state it
+/// in another attribute.
 pub(super) fn sparse(attributes: &[Attribute]) -> Option<AnndataAxis> {
     match kind(attributes).or_else(|| text(attributes, OLD_SPARSE))?.as_str() {
         "csr_matrix" | "csr" => Some(AnndataAxis::Row),

@@ -16,17 +16,17 @@ use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
 use crate::table::{Categories, Column, CompoundRows, Finding, Meaning, Origin, OriginalName, Rule, Table, Unreadable};
 
-/// Most parts of a column's name: each part is a group to list.
+/// Most parts of a column's name: for each part, a group is listed.
 const MOST_PARTS: usize = 32;
 
-/// The group of label sets in version 0.1.0.
+/// The group of label sets, as version 0.1.0 has it.
 const CATEGORIES: &[u8] = b"__categories";
 
-/// Roles of the members of a data frame: columns, listed or not, and groups that hold parts of columns. Any other
-/// member is shown by itself.
+/// Roles of the members of a data frame: columns, listed or not, are columns; label sets and groups that hold parts of
+/// columns are servants. Any other member is shown by itself.
 pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
     let listed = listed(group).unwrap_or_default();
-    // The name `a/b` means the dataset `b` in the group `a`.
+    // A listed name `a/b` means the dataset `b` in the group `a`.
     let helpers: HashSet<&[u8]> = listed.iter().filter_map(|name| Some(name.split_once_str("/")?.0)).collect();
     let role = |name: &BString, object: &Object| match object {
         Object::Dataset(dataset) => (dataset.shape.len() == 1 && !dataset.null).then_some(Role::Column),
@@ -38,13 +38,14 @@ pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
     links.filter_map(|link| Some((link.name.clone(), role(&link.name, link.target.object()?)?))).collect()
 }
 
-/// The columns in the order that the frame lists. `None`: no list. An empty list has a numeric type.
+/// Names of the columns, in the order in which the frame lists them; an empty list has a numeric type. `None`: the
+/// frame has no list.
 fn listed(group: &Group) -> Option<Vec<BString>> {
     let order = attribute(&group.attributes, ORDER)?;
     strings(order).or_else(|| order.is_empty().then(Vec::new))
 }
 
-/// The table of a data frame.
+/// Makes the table of a data frame.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let opener = ElementOpener { file: site.file, interrupt };
     let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
@@ -70,7 +71,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// The row labels of a data frame. `None`: it has none that can be read.
+/// Opens the row labels of a data frame. `None`: it has none that can be read.
 pub(super) fn label(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Option<Column> {
     let name = text(&group.attributes, INDEX)?;
     let opener = ElementOpener { file: site.file, interrupt };
@@ -79,13 +80,14 @@ pub(super) fn label(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Op
     frame.column(&name.into(), true).filter(|column| column.categories.is_none())
 }
 
-/// Rows, and the oddities of their parts by path.
+/// The rows of a data frame as compounds, and the oddities of its columns by path.
 pub(super) type Compounds = (Arc<dyn Rows>, Vec<(String, Arc<Tally>)>);
 
-/// The columns of a data frame except its row labels, as compounds. `None`: the frame has only row labels.
+/// Opens the columns of a data frame except its row labels, joined into compounds. `None`: the frame has only row
+/// labels.
 ///
 /// # Errors
-/// Why no column can be read.
+/// Why the columns cannot be read as compounds.
 pub(super) fn compounds(
     site: &Site<'_>,
     group: &Group,
@@ -118,7 +120,7 @@ impl Frame<'_> {
         self.findings.push(Finding::new(self.site.path, rule, found));
     }
 
-    /// Row labels, the listed columns, then those that the list leaves out.
+    /// Makes the columns: row labels, then the listed ones, then those that the list leaves out.
     fn columns(&mut self) -> Vec<Column> {
         let label = text(&self.group.attributes, INDEX).map(BString::from);
         if label.is_none() {
@@ -144,7 +146,7 @@ impl Frame<'_> {
         names.into_iter().filter_map(|name| self.column(&name, label.as_ref() == Some(&name))).collect()
     }
 
-    /// The object of a column. A name with slashes is a path through groups.
+    /// Looks up the object of a column. A name with slashes is a path through groups.
     fn object(&self, name: &BString) -> Result<Object, Unreadable> {
         let none = || "there is no such member".to_owned();
         let mut parts = name.split_str("/");
@@ -161,7 +163,7 @@ impl Frame<'_> {
         Ok(object)
     }
 
-    /// The column with this name. `None`: no such member, or one of several dimensions.
+    /// Makes the column with this name. `None`: there is no such member, or it is a dataset that is not of rank 1.
     fn column(&mut self, name: &BString, is_label: bool) -> Option<Column> {
         let path = join(self.site.path, name);
         let tally = Arc::<Tally>::default();
@@ -176,7 +178,7 @@ impl Frame<'_> {
         if let Err(reason) = &opened {
             let rule = &rules::COLUMN;
             self.findings.push(Finding::new(&path, rule, reason.clone()));
-            // Such a dataset is shown by itself.
+            // A dataset of another rank is shown by itself.
             if matches!(&object, Object::Dataset(dataset) if dataset.shape.len() != 1 || dataset.null) {
                 return None;
             }
@@ -200,7 +202,7 @@ impl Frame<'_> {
             self.categories.len() - 1
         });
         let is_masked = categories.is_none() && matches!(object, Object::Group { .. });
-        // anndata names row labels so if they have no name of their own.
+        // The member `_index` is anndata's name for row labels that have no name of their own.
         let called = if is_label && name == INDEX { OriginalName::Nothing } else { OriginalName::Name };
         Some(Column {
             is_label,

@@ -1,5 +1,5 @@
-//! Makes the table of `obsm` or `varm`: the matrices of a data frame's rows, side by side. Before version 0.7 they are
-//! the fields of a compound.
+//! Makes the table of `obsm` or `varm`: the matrices that describe a data frame's rows, side by side. Before version
+//! 0.7 they are the fields of a compound.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Tally};
 use crate::table::{Column, Finding, Table, Unreadable};
 
-/// Paths of the compounds that hold matrices, each with the data frame that they belong to.
+/// Paths of the compounds that hold matrices, each with the path of the data frame that the matrices describe.
 const COMPOUNDS: [(&str, &str); 3] = [("/obsm", "/obs"), ("/varm", "/var"), ("/raw.varm", "/raw.var")];
 
-/// The path of the data frame that the matrices at `path` describe. `None`: not a group of matrices. The group itself
-/// is marked as a dictionary at most, and before version 0.8 not at all.
+/// The path of the data frame that the matrices in the group at `path` describe. `None`: not a group of matrices. Such
+/// a group states the kind `dict`; before version 0.8 it states none.
 pub(super) fn frame_of(path: &str, group: &[Attribute]) -> Option<String> {
     let (parent, name) = path.rsplit_once('/')?;
     let frame = match name {
@@ -34,18 +34,20 @@ pub(super) fn frame_of(path: &str, group: &[Attribute]) -> Option<String> {
     kind(group).is_none_or(|kind| kind == "dict").then(|| format!("{parent}/{frame}"))
 }
 
-/// Whether a dataset is a compound of matrices, by its place. Tables of PyTables are excluded: they have `CLASS`.
+/// Whether a dataset is a compound of matrices, by its path. Tables of PyTables, which have the attribute `CLASS`, do
+/// not count.
 pub(super) fn is_compound(path: &str, dataset: &Dataset) -> bool {
     COMPOUNDS.iter().any(|(matrices, _)| *matrices == path)
         && is_record(dataset)
         && attribute(&dataset.attributes, "CLASS").is_none()
 }
 
-/// Most members of all data frames and awkward arrays of a group: many links may lead to one frame with many columns.
+/// Most members of all data frames and awkward arrays in a group of matrices: many links may lead to one frame with
+/// many columns.
 const MOST_MEMBERS: usize = 1 << 16;
 
-/// Whether a group has a matrix and lies beside the data frame that it describes: a dictionary of a user may have the
-/// same name. At the root the frame may be missing.
+/// Whether a group has a matrix and lies beside the data frame that it describes: a user's dictionary may have the same
+/// name. At the root the frame may be missing.
 pub(super) fn has_any(here: &Here<'_>) -> bool {
     let frame = frame_of(here.path, &here.group.attributes);
     let opener = ElementOpener { file: here.file, interrupt: here.interrupt };
@@ -58,8 +60,8 @@ pub(super) fn has_any(here: &Here<'_>) -> bool {
         && frame.is_some_and(|frame| frame.matches('/').count() == 1 || is_frame(&frame))
 }
 
-/// Members with a row for each row of the data frame: arrays, data frames and awkward arrays. Sparse matrices have
-/// tables of their own.
+/// Members of a group of matrices that have a row for each row of the data frame: arrays, data frames and awkward
+/// arrays. Sparse matrices have tables of their own.
 fn matrices(group: &Group) -> impl Iterator<Item = (&BString, &Object)> {
     let named = group.links.iter().filter_map(|link| Some((&link.name, link.target.object()?)));
     named.filter(|(_, object)| match object {
@@ -71,7 +73,7 @@ fn matrices(group: &Group) -> impl Iterator<Item = (&BString, &Object)> {
     })
 }
 
-/// The table of the matrices in a group: the row labels of the data frame, then a column for each matrix.
+/// Makes the table of the matrices in a group: the row labels of the data frame, then a column for each matrix.
 pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Interrupt) -> Table {
     let (mut findings, mut left) = (Vec::new(), MOST_MEMBERS);
     let mut columns: Vec<Column> = label(site, frame, interrupt).into_iter().collect();
@@ -103,12 +105,12 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
     }
 }
 
-/// The table of the matrices in a compound: the row labels of the data frame, then a column for each field.
+/// Makes the table of the matrices in a compound: the row labels of the data frame, then a column for each field.
 pub(super) fn of_compound(site: &Site<'_>, interrupt: &Interrupt) -> Table {
     let mut table = Compound.open(site, interrupt);
     let frame = COMPOUNDS.iter().find(|(matrices, _)| *matrices == site.path).map(|(_, frame)| *frame);
     let label = frame.and_then(|frame| label(site, frame, interrupt));
-    // Without its data frame it is an ordinary compound.
+    // If the data frame has no row labels to show, the compound is shown as an ordinary one.
     let label = label.and_then(|label| Some((label.rows.as_ref().ok()?.len(), label)));
     let Some((rows, label)) = label else { return table };
     if rows == table.rows {
@@ -121,7 +123,7 @@ pub(super) fn of_compound(site: &Site<'_>, interrupt: &Interrupt) -> Table {
     Table { dialect: Anndata.about().name, revision: "compound".into(), ..table }
 }
 
-/// The row labels of the data frame at a path, which may be missing.
+/// Opens the row labels of the data frame at a path, where there may be none.
 fn label(site: &Site<'_>, frame: &str, interrupt: &Interrupt) -> Option<Column> {
     let opener = ElementOpener { file: site.file, interrupt };
     let site = Site { path: frame, ..*site };
@@ -131,7 +133,7 @@ fn label(site: &Site<'_>, frame: &str, interrupt: &Interrupt) -> Option<Column> 
     }
 }
 
-/// The rows of a matrix. `None`: a data frame without columns.
+/// Opens the rows of a matrix. `None`: it is a data frame without columns.
 fn rows(
     site: &Site<'_>,
     path: &str,

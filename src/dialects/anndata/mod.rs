@@ -1,12 +1,13 @@
 //! AnnData (`.h5ad`, `.h5mu`): data frames are groups of columns, and some columns are groups themselves.
 //!
 //! The attribute `encoding-type` names the kind of an element; before version 0.8 some elements lack it. A fill value
-//! is an ordinary value: a value is missing only by a mask or by the code −1 of a category.
+//! is an ordinary value. A value is missing by a mask, by the code −1 of a category, by the attribute `_FillValue`, or,
+//! in a data frame, as NaN.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `awkward` | opens awkward arrays, and makes the table of one by itself |
-//! | `encoding` | tells the kind of an element, by its attributes |
+//! | `awkward` | opens awkward arrays, and makes the table of one outside of a group of matrices |
+//! | `encoding` | tells the kind of an element by its attributes |
 //! | `elements` | opens single columns: a dataset, codes with categories, values with a mask |
 //! | `frame` | makes the table of a data frame |
 //! | `matrices` | makes the table of `obsm` or `varm` |

@@ -1,6 +1,6 @@
 //! Makes the table of a data frame of a version before 0.7: a compound, whose first field labels rows.
 //!
-//! A categorical column is a field of codes. Its labels lie in `uns/FIELD_categories`, for `obs` and `var` alike.
+//! A categorical column is a field of codes. Its labels lie in `uns/FIELD_categories`, which `obs` and `var` share.
 
 use std::sync::Arc;
 
@@ -15,14 +15,15 @@ use crate::store::decode::widen;
 use crate::store::{ARRAY_BYTES, Error, Nan, Rows, Tally, for_each_array};
 use crate::table::{Categories, CategoryRows, Column, Finding, Table, Unreadable};
 
-/// Paths of the data frames. The second path, if any, is a frame that may have fields of the same names.
+/// Paths of the data frames, each with the path of another frame that may have fields of the same names, if there is
+/// one.
 const FRAMES: [(&str, Option<&str>); 3] = [("/obs", Some("/var")), ("/var", Some("/obs")), ("/raw.var", None)];
 
-/// Names of the first field.
+/// Names that the first field of a data frame may have.
 const LABELS: [&[u8]; 2] = [b"index", b"_index"];
 
-/// Whether a dataset is a data frame, by its place and its first field. Tables of PyTables are excluded: they have
-/// `CLASS`.
+/// Whether a dataset is a data frame, by its path and its first field. Tables of PyTables, which have the attribute
+/// `CLASS`, do not count.
 pub(super) fn is_frame(path: &str, dataset: &Dataset) -> bool {
     let Class::Compound { fields } = &dataset.datatype.class else { return false };
     FRAMES.iter().any(|(frame, _)| *frame == path)
@@ -31,10 +32,10 @@ pub(super) fn is_frame(path: &str, dataset: &Dataset) -> bool {
         && fields.first().is_some_and(|first| LABELS.contains(&first.name.as_slice()))
 }
 
-/// The table of a data frame.
+/// Makes the table of a data frame.
 pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Table {
     let opener = ElementOpener { file: site.file, interrupt };
-    // Columns of codes learn statistics, too, before they get labels.
+    // Columns of codes also learn statistics, before they get labels.
     let records = compound::table(site, dataset, Nan::Missing { alone: true }, interrupt).observed(site.file);
     let mut table = Table { dialect: Anndata.about().name, revision: "compound".into(), ..records };
     if let Some(first) = table.columns.first_mut() {
@@ -58,7 +59,7 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interru
     table
 }
 
-/// The column of row labels of a data frame. `None`: it has none that can be read.
+/// Opens the column of row labels of a data frame. `None`: it has none that can be read.
 pub(super) fn label(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Option<Column> {
     let site = Site { of: Of::Dataset(dataset), servant: None, ..*site };
     let first = Compound.open(&site, interrupt).columns.into_iter().next();
@@ -66,7 +67,7 @@ pub(super) fn label(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interru
     Some(Column { is_label: true, ..first })
 }
 
-/// The row labels of a data frame.
+/// Opens the row labels of a data frame as a label set.
 ///
 /// # Errors
 /// Why they cannot be read.
@@ -82,12 +83,12 @@ pub(super) fn row_labels(
     Ok(Categories { path, labels: Ok(column.rows?), datatype: first.datatype.clone(), ordered: None })
 }
 
-/// The labels in `uns` for a field of integers, by its name.
+/// Finds the labels in `uns` for a field of integers, by the field's name.
 fn labels_of(opener: &ElementOpener<'_>, column: &Column) -> Option<Categories> {
     column.rows.as_ref().ok().filter(|rows| rows.data_type().is_integer())?;
     let path = format!("/uns/{}_categories", column.name);
     let Object::Dataset(dataset) = opener.at(&path).ok()? else { return None };
-    // A single label is a scalar.
+    // A label set of one label is a scalar.
     if dataset.shape.len() > 1 || dataset.null {
         return None;
     }
@@ -95,7 +96,8 @@ fn labels_of(opener: &ElementOpener<'_>, column: &Column) -> Option<Categories> 
     Some(Categories { path, labels, datatype: dataset.datatype.clone(), ordered: Some(false) })
 }
 
-/// The column with its labels. `None`: the labels belong to the field of the same name in the other frame.
+/// Makes the column that shows codes as their labels. `None`: the labels belong to the field of the same name in the
+/// other frame.
 fn labelled(
     opener: &ElementOpener<'_>,
     column: &Column,
@@ -116,7 +118,7 @@ fn labelled(
     Ok(Some(shown))
 }
 
-/// Whether all codes are below the number of labels.
+/// Whether all codes are less than the number of labels.
 fn are_within(codes: &dyn Rows, labels: u64, interrupt: &Interrupt) -> Result<bool, Error> {
     let mut are_within = true;
     for_each_array(codes, 0..codes.len(), ARRAY_BYTES, interrupt, &mut |_, array| {

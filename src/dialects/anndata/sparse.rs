@@ -18,12 +18,12 @@ use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
 use crate::table::{Categories, CategoryRows, Column, Finding, Table, Unreadable};
 
-/// The members that hold the matrix.
+/// Roles of the members that hold the matrix.
 pub(super) fn roles() -> HashMap<BString, Role> {
     PARTS.iter().map(|part| (BString::from(*part), Role::Servant)).collect()
 }
 
-/// The table of a sparse matrix.
+/// Makes the table of a sparse matrix.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let empty = Table { attributes: group.attributes.clone(), ..Table::empty(site.path, Anndata.about().name) };
     let mut matrix = Matrix { site, opener: ElementOpener { file: site.file, interrupt }, categories: Vec::new() };
@@ -53,7 +53,8 @@ struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    /// `row`, `column`, `value`, and the names of rows and columns if the matrix belongs to data frames.
+    /// Makes the columns `row`, `column` and `value`, and `row_name` and `column_name` where the matrix belongs to data
+    /// frames.
     fn columns(&mut self, group: &Group, findings: &mut Vec<Finding>) -> Result<Vec<Column>, Unreadable> {
         let major = sparse(&group.attributes).ok_or("it does not say how it is stored")?;
         let shape = shape(&group.attributes);
@@ -81,7 +82,7 @@ impl Matrix<'_> {
         for (axis, frame) in frames.iter().flatten().enumerate() {
             let codes = &columns[axis];
             let (Ok(rows), true) = (codes.rows.clone(), codes.in_table) else { continue };
-            // A missing frame, or one without labels, is no error of the matrix.
+            // A missing frame, or one without row labels, is no error of the matrix.
             let Ok(labels) = self.labels(frame) else { continue };
             let name = format!("{}_name", columns[axis].name);
             let id = ColumnId { field: codes.id.field + 2, ..codes.id };
@@ -110,7 +111,7 @@ impl Matrix<'_> {
         }
     }
 
-    /// The row labels of the data frame at a path.
+    /// Opens the row labels of the data frame at a path.
     fn labels(&self, frame: &str) -> Result<Categories, Unreadable> {
         let object = self.opener.at(frame)?;
         if let Object::Dataset(dataset) = &object {
@@ -123,7 +124,8 @@ impl Matrix<'_> {
     }
 }
 
-/// Paths of the data frames of the rows and columns of the matrix at `path`. `None`: its place does not tell.
+/// Paths of the data frames that describe the rows and the columns of the matrix at `path`. `None`: the path does not
+/// tell.
 fn frames(path: &str) -> Option<[String; 2]> {
     let (parent, name) = path.rsplit_once('/')?;
     let above = |place: &str| Some(parent.strip_suffix(place)?.to_owned());
@@ -135,7 +137,7 @@ fn frames(path: &str) -> Option<[String; 2]> {
     } else if let Some(base) = above("/varp") {
         of(&base, ["var", "var"])
     } else if let Some(base) = above("/uns/neighbors") {
-        // Neighbour graphs of cells, before version 0.7.
+        // Neighbour graphs of cells, as they were before version 0.7.
         of(&base, ["obs", "obs"])
     } else if name == "raw.X" {
         of(parent, ["obs", "raw.var"])
@@ -146,7 +148,7 @@ fn frames(path: &str) -> Option<[String; 2]> {
     }
 }
 
-/// The extents of the matrix.
+/// The number of rows and of columns of the matrix, as its attributes state them.
 fn shape(attributes: &[Attribute]) -> Option<[u64; 2]> {
     let shape = attribute(attributes, "shape").or_else(|| attribute(attributes, "h5sparse_shape"))?;
     let [rows, columns] = integers(shape)?[..] else { return None };

@@ -1,16 +1,17 @@
-//! The files of a dataset, by its type and shape alone.
+//! Chooses the files that show a dataset, by its type and shape alone.
 
 use crate::catalogue::{Class, Dataset, Datatype, product};
 use crate::dialects::attributes::text;
 use crate::table::{SingleFile, SingleForm};
 
-/// Most elements of a row that become columns of a CSV file.
+/// Most elements of a row that each become a column of a CSV file; arrays with longer rows have no such file.
 pub(super) const MOST_PLACES: u64 = 16_384;
 
-/// Most bytes of a row of an array of rank 3 or more in Parquet and Arrow files.
+/// Most bytes of a row of an array of rank 3 or more in Parquet and Arrow files; arrays with longer rows have no such
+/// files.
 const MOST_NESTED: u64 = 1 << 20;
 
-/// The files of a dataset, `.npy` and `.raw` first.
+/// The files that show a dataset, `.npy` and `.raw` first.
 pub(super) fn forms(dataset: &Dataset) -> Vec<SingleFile> {
     if dataset.null {
         return Vec::new();
@@ -52,7 +53,7 @@ pub(super) fn forms(dataset: &Dataset) -> Vec<SingleFile> {
     files
 }
 
-/// Whether a dataset is one string.
+/// Whether a dataset is a single string.
 pub(super) fn is_text(dataset: &Dataset) -> bool {
     let is_string = matches!(dataset.datatype.class, Class::FixedString { .. } | Class::VariableString { .. });
     is_string && dataset.shape.is_empty() && !dataset.null
@@ -67,8 +68,8 @@ fn file(suffix: &'static str, form: SingleForm) -> SingleFile {
     SingleFile { suffix, form }
 }
 
-/// An image of one byte a sample (HDF5 Image and Palette Specification: `CLASS` is `IMAGE`), grey or of interlaced
-/// pixels.
+/// The file of an image with one byte per sample (HDF5 Image and Palette Specification: `CLASS` is `IMAGE`), grey or of
+/// interlaced pixels. `None`: not such an image.
 fn pixmap(dataset: &Dataset) -> Option<SingleFile> {
     let is_byte = dataset.datatype.size == 1 && matches!(dataset.datatype.class, Class::Integer { signed: false, .. });
     if !is_byte || text(&dataset.attributes, "CLASS").as_deref() != Some("IMAGE") || dataset.shape.contains(&0) {

@@ -7,8 +7,8 @@
 //! | rank 2 | its rows, each a list | one for each element of a row: `0`, `1`, … |
 //! | higher rank | slices along the first axis, as nested lists | – |
 //!
-//! An element is missing only if it equals the attribute `_FillValue`, and only if that is a single value of the
-//! dataset's type.
+//! An element is missing if it equals the attribute `_FillValue`, provided that this is a single value that the
+//! dataset's type can hold exactly. A time of NumPy is missing if it is `NaT`.
 
 mod forms;
 
@@ -77,8 +77,8 @@ impl Dialect for Arrays {
 }
 
 impl Arrays {
-    /// Makes the files of a dataset whose rows `whole` has read already, with the extents `shape`: characters joined to
-    /// texts, a vector without its axis of length 1.
+    /// Makes the files of a dataset whose elements `whole` gives in other rows than stored, of the extents `shape`:
+    /// characters joined to texts, or a vector without its axis of length 1.
     pub(super) fn of_rows(path: &str, stored: &Arc<Dataset>, shape: Vec<u64>, whole: Column) -> Single {
         let rows = shape.first().copied().unwrap_or(1);
         let parts = parts(&shape);
@@ -96,14 +96,14 @@ impl Arrays {
     }
 }
 
-/// The column that a dataset at `path` makes in a table: slices along its first axis, read as for the dataset by
-/// itself.
+/// The column that a dataset at `path` makes in a table: slices along its first axis, read as they are for the dataset
+/// by itself.
 pub(super) fn column(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
     column_of(file, path, name, dataset, false)
 }
 
-/// The same column, except that an explicit HDF5 fill value other than zero also means missing, and that rows of one
-/// element become scalars. Software sets a zero fill even if its users set none.
+/// Like [`column`], except that an explicit HDF5 fill value other than zero also means missing, and that rows of one
+/// element become scalars. A zero fill does not count: software sets one even if its users set none.
 pub(super) fn column_by_fill(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
     column_of(file, path, name, dataset, true)
 }
@@ -112,7 +112,7 @@ fn column_of(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset
     let of_numpy = OfNumpy::of(&dataset.datatype);
     let read = read(dataset, of_numpy.as_ref());
     let array = Array { file, path, name, dataset: &read, of_numpy, by_fill };
-    // A column of elements differs from one of slices, so it gets another number.
+    // A column of elements is not the column of slices, so it gets another number.
     let field = u32::from(array.is_line() && read.shape.len() > 1);
     let column = match datasets::open(file, path, &read) {
         Ok(opened) => array.whole(&opened),
@@ -121,7 +121,7 @@ fn column_of(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset
     Column { dataset: Some(dataset.clone()), id: ColumnId { field, ..column.id }, ..column }
 }
 
-/// A dataset in the type that its producer means: PyTables stores booleans as bitfields, and seconds as times.
+/// The dataset with the type that its producer means: PyTables stores booleans as bitfields, and seconds as times.
 fn read(dataset: &Arc<Dataset>, of_numpy: Option<&OfNumpy>) -> Arc<Dataset> {
     let class = text(&dataset.attributes, "CLASS");
     let datatype = match (of_numpy, class.as_deref()) {
@@ -145,7 +145,7 @@ struct Array<'a> {
     name: &'a BString,
     dataset: &'a Arc<Dataset>,
     of_numpy: Option<OfNumpy>,
-    /// Whether the HDF5 fill value means missing, too.
+    /// Whether the HDF5 fill value also means missing.
     by_fill: bool,
 }
 
@@ -184,15 +184,15 @@ impl Array<'_> {
         }
     }
 
-    /// Whether rows are single elements.
+    /// Whether each row is a single element.
     fn is_line(&self) -> bool {
         self.dataset.shape.get(1..).is_none_or(|inner| inner.is_empty() || self.by_fill && product(inner) == Some(1))
     }
 
-    /// Slices along the first axis, unchanged.
+    /// Makes the column of the whole dataset: single elements, or slices along the first axis.
     fn whole(&self, opened: &Arc<store::StoredDataset>) -> Column {
         let tally = Arc::<Tally>::default();
-        // A compound is never missing.
+        // A compound as a whole is never missing.
         let missing = if forms::is_compound(&self.dataset.datatype) {
             FillTest::none()
         } else {
@@ -215,7 +215,7 @@ impl Array<'_> {
         Column { stored_strings, meaning: Meaning { times: times.map(Box::new), ..column.meaning }, ..column }
     }
 
-    /// The bytes of a scalar string; if it can be missing, its rows as elsewhere.
+    /// The text of a scalar string: its bytes as stored, or, if it can be missing, its rows as in any column.
     fn text(&self, opened: &Arc<store::StoredDataset>) -> Option<Arc<dyn Rows>> {
         match self.missing() {
             _ if !forms::is_text(self.dataset) => None,
@@ -224,7 +224,7 @@ impl Array<'_> {
         }
     }
 
-    /// The scale of the second axis of an array of rank 2, if it has a label for each index.
+    /// Opens the scale of the second axis of an array of rank 2, if the scale has a label for each index.
     fn labels(&self, interrupt: &Interrupt) -> Option<Arc<dyn Rows>> {
         let [_, places @ 0..=forms::MOST_PLACES] = *self.dataset.shape.as_slice() else { return None };
         let id = scales::attached(self.dataset, 1)?;
@@ -250,7 +250,7 @@ impl Array<'_> {
     }
 }
 
-/// Names of the elements of a row, one for each column of the CSV file.
+/// Names of the elements of a row, one for each column of the CSV file; empty if it does not have such columns.
 fn parts(shape: &[u64]) -> Vec<BString> {
     match shape {
         [_, places @ 0..=forms::MOST_PLACES] => (0..*places).map(|at| at.to_string().into()).collect(),

@@ -1,5 +1,5 @@
-//! Descriptions of a table's columns by astropy: lines of YAML in a dataset `NAME.__table_column_meta__` beside the
-//! table; in old files, in an attribute of the table.
+//! Reads astropy's descriptions of a table's columns: lines of YAML in a dataset `NAME.__table_column_meta__` beside
+//! the table, or, in old files, in an attribute of the table.
 //!
 //! ```text
 //! datatype:
@@ -28,20 +28,20 @@ use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{Rows, for_each_array};
 
-/// Suffix of the dataset that describes the table beside it; also the name of the attribute.
+/// Suffix of the dataset that describes the table beside it, and also the name of the attribute in old files.
 pub(super) const DESCRIPTION: &str = "__table_column_meta__";
 
 /// Longest description to read, in bytes.
 const MOST: u64 = 4 << 20;
 
-/// Astropy's statements about a column.
+/// What astropy says about a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     pub unit: Option<String>,
     pub description: Option<String>,
 }
 
-/// Reads the statements about the columns of a table, by column name.
+/// Reads what astropy says about the columns of a table, by column name.
 pub(super) fn of_table(site: &Site<'_>, dataset: &Dataset, interrupt: &Interrupt) -> HashMap<String, Said> {
     let beside = || {
         let id = site.servant?;
@@ -59,7 +59,7 @@ pub(super) fn of_table(site: &Site<'_>, dataset: &Dataset, interrupt: &Interrupt
         .unwrap_or_default()
 }
 
-/// The rows of a dataset of texts, as lines. `None`: too many bytes.
+/// Joins the rows of a dataset of texts into lines. `None`: it has too many bytes, or cannot be read.
 fn text_of(rows: &dyn Rows, interrupt: &Interrupt) -> Option<String> {
     let fitting = rows.fitting(0..rows.len(), MOST, interrupt).ok()?;
     if fitting.end < rows.len() || fitting.bytes > MOST {
@@ -77,14 +77,14 @@ fn text_of(rows: &dyn Rows, interrupt: &Interrupt) -> Option<String> {
     Some(text)
 }
 
-/// Parses the list `datatype`.
+/// Parses the list `datatype` into what it says about each column, by column name.
 fn parsed(text: &str) -> HashMap<String, Said> {
     let is_other = |line: &&str| line.starts_with(|first: char| !first.is_whitespace() && first != '-');
     let mut lines = text.lines().skip_while(|line| line.trim_end() != "datatype:").skip(1).peekable();
     let mut all = HashMap::new();
     while let Some(first) = lines.next_if(|line| !is_other(line)) {
         let Some(first) = first.strip_prefix("- ") else { continue };
-        // Further lines of an item are indented.
+        // Lines that continue an item are indented.
         let mut item = format!("  {first}\n");
         while let Some(more) = lines.next_if(|line| !is_other(line) && !line.starts_with('-')) {
             item.push_str(more);
@@ -100,12 +100,12 @@ fn parsed(text: &str) -> HashMap<String, Said> {
     all
 }
 
-/// Reads an item of the list, character by character.
+/// Reads an item of the list character by character.
 struct Scanner<'a> {
     rest: Peekable<Chars<'a>>,
 }
 
-/// Keys and texts of a mapping.
+/// The keys of a mapping, with the texts that are their values.
 type Pairs = Vec<(String, String)>;
 
 impl Scanner<'_> {
@@ -128,7 +128,7 @@ impl Scanner<'_> {
         pairs
     }
 
-    /// Reads the texts of lines `key: value`, each indented by two blanks.
+    /// Reads the texts of lines `key: value`, each indented by two spaces.
     fn block(mut self) -> Pairs {
         let mut pairs = Pairs::new();
         while self.rest.peek().is_some() {
@@ -153,7 +153,7 @@ impl Scanner<'_> {
         while self.rest.next_if(|one| one.is_whitespace()).is_some() {}
     }
 
-    /// The next text; `None` for any other value.
+    /// Reads the next text. `None`: the value is none, or not a text.
     fn scalar(&mut self, in_flow: bool) -> Option<String> {
         loop {
             if in_flow {
@@ -167,7 +167,7 @@ impl Scanner<'_> {
                     self.nested();
                     return None;
                 }
-                // A tag, or an anchor.
+                // Skips a tag or an anchor.
                 '!' | '&' => {
                     while self.rest.next_if(|one| !one.is_whitespace() && !matches!(one, ',' | '}')).is_some() {}
                 }
@@ -178,7 +178,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// A text without quotes. In block form it ends before a line that is not indented further.
+    /// Reads a text without quotes. In block form it ends before a line that is not indented further than keys are.
     fn plain(&mut self, in_flow: bool) -> String {
         let (mut text, mut last) = (String::new(), ' ');
         loop {
@@ -190,7 +190,7 @@ impl Scanner<'_> {
                 Some(':') if ends(self.rest.clone().nth(1)) => break,
                 Some('#') if last.is_whitespace() => break,
                 Some('\n') => {
-                    // An empty line ends nothing.
+                    // An empty line does not end the text.
                     let blanks = self.rest.clone().take_while(|one| one.is_whitespace());
                     let indent = blanks.fold(0, |indent, one| if one == '\n' { 0 } else { indent + 1 });
                     if !in_flow && indent <= 2 {
@@ -210,7 +210,7 @@ impl Scanner<'_> {
         text.trim_end().to_owned()
     }
 
-    /// A text between quotes. `None`: no closing quote.
+    /// Reads a text between quotes. `None`: there is no closing quote.
     fn quoted(&mut self, quote: char) -> Option<String> {
         self.rest.next();
         let mut text = String::new();
@@ -222,7 +222,7 @@ impl Scanner<'_> {
                 }
                 '\'' if quote == '\'' => {
                     self.rest.next();
-                    // A doubled quote stands for one.
+                    // A doubled quote stands for a single one.
                     if self.rest.peek() != Some(&quote) {
                         return Some(text);
                     }
@@ -243,7 +243,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Folds line ends: the first becomes a blank, each further one a line end. Blanks around them are dropped.
+    /// Folds line ends: the first becomes a space, and each further one a line end. Spaces around them are dropped.
     fn fold(&mut self, text: &mut String) {
         text.truncate(text.trim_end_matches([' ', '\t']).len());
         let mut lines = 0;
@@ -253,7 +253,7 @@ impl Scanner<'_> {
         text.push_str(&if lines > 1 { "\n".repeat(lines - 1) } else { " ".to_owned() });
     }
 
-    /// Reads the character behind a backslash.
+    /// Reads the character after a backslash, and appends what it stands for. `None`: not a valid escape.
     fn escaped(&mut self, text: &mut String) -> Option<()> {
         let digits = match self.rest.next()? {
             '\n' => {
@@ -293,7 +293,7 @@ impl Scanner<'_> {
         let (mut depth, mut last) = (0_usize, ' ');
         while let Some(one) = self.rest.peek().copied() {
             match one {
-                // A quote inside a text is an ordinary character.
+                // A quote within a text is an ordinary character.
                 '\'' | '"' if last.is_whitespace() || "{[,:".contains(last) => {
                     if self.quoted(one).is_none() {
                         return;

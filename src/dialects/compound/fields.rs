@@ -1,4 +1,4 @@
-//! Makes a column from each field.
+//! Makes a column from each field of a compound.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::store::decode::FillTest;
 use crate::store::{self, FieldRows, RowPart, Rows, Tally};
 use crate::table::{Column, Finding, MaskedRows, Meaning, Unreadable};
 
-/// Suffix of the masks that astropy writes.
+/// Suffix of the names of the masks that astropy writes.
 const MASK: &[u8] = b".mask";
 
-/// A column for each field, in display order; reports broken rules of fields.
+/// Makes a column from each field, in display order. Reports the rules that fields break.
 pub(super) fn columns(
     site: &Site<'_>,
     dataset: &Arc<Dataset>,
@@ -38,7 +38,7 @@ pub(super) fn columns(
     }
     let mut about = About::new(&dataset.attributes);
     about.check_names(site.path, &fields, stored, findings);
-    // All columns share one opened dataset, because it holds the state of reading ahead.
+    // All columns share one opened dataset, since that holds the state of reading ahead.
     let opened = datasets::open(site.file, site.path, dataset);
     let whole = Whole { site, dataset, opened: &opened, system };
     let column = |((position, field), name): ((usize, &&CompoundField), BString)| {
@@ -57,7 +57,7 @@ pub(super) fn columns(
     columns
 }
 
-/// Whether elements are booleans, or arrays of booleans.
+/// Whether elements of this type are booleans, or arrays of booleans.
 fn are_booleans(datatype: &Datatype) -> bool {
     match &datatype.class {
         Class::Array { base, .. } => are_booleans(base),
@@ -65,8 +65,8 @@ fn are_booleans(datatype: &Datatype) -> bool {
     }
 }
 
-/// Masks the values of a field `NAME` where the booleans of its neighbour `NAME.mask` are true, as astropy does; arrays
-/// item by item.
+/// Masks the values of a field `NAME` where the booleans of its neighbour `NAME.mask` are true, as astropy does. Masks
+/// arrays item by item.
 fn mask(columns: &mut [Column], fields: &[&CompoundField]) {
     for (at, field) in fields.iter().enumerate().filter(|(_, field)| are_booleans(&field.datatype)) {
         let Some(masked) = field.name.strip_suffix(MASK) else { continue };
@@ -141,7 +141,7 @@ impl Whole<'_> {
         rows_of_part(self.dataset, opened, RowPart { datatype, offset: field.offset }, missing, tally)
     }
 
-    /// The fill value of a field.
+    /// The fill value of a field: its part of the compound's.
     fn fill(&self, field: &CompoundField) -> Fill {
         let place = |elements: &Elements| {
             let start = usize::try_from(field.offset).ok()?;
@@ -159,7 +159,7 @@ impl Whole<'_> {
     }
 }
 
-/// The field at a path of names, with its column.
+/// Finds the field at a path of names, with its column. `None`: no such field.
 pub(super) fn covered<'a>(
     site: &Site<'_>,
     dataset: &Arc<Dataset>,
@@ -183,12 +183,12 @@ pub(super) fn covered<'a>(
     let values = datasets::open(site.file, site.path, dataset).and_then(|opened| {
         rows_of_part(dataset, &opened, RowPart { datatype, offset }, FillTest::none(), &Arc::default())
     });
-    // PyTables ignores the attribute and sorts such values among the others.
+    // PyTables does not know the attribute, and sorts such values among the others.
     let reordered = states_missing.then_some("some of its values stand for missing ones");
     Some(Covered { column, below: below.to_vec(), values, reordered, missing: Box::new(|_| FillTest::none()) })
 }
 
-/// A part of each element, described as a dataset of its own.
+/// Describes a part of each element as a dataset of its own.
 pub(in crate::dialects) fn part_of(dataset: &Dataset, datatype: &Datatype, fill: Fill) -> Arc<Dataset> {
     let described = dataset.described(|part| {
         (part.datatype, part.fill, part.attributes) = (datatype.clone(), fill, Arc::default());
@@ -196,7 +196,8 @@ pub(in crate::dialects) fn part_of(dataset: &Dataset, datatype: &Datatype, fill:
     Arc::new(described)
 }
 
-/// Attributes of a dataset about its fields, by number in display order: `FIELD_0_NAME`, `FIELD_0_ATTR_units`.
+/// What the attributes of a dataset say about its fields, by number in display order: `FIELD_0_NAME`,
+/// `FIELD_0_ATTR_units`.
 struct About<'a> {
     names: HashMap<usize, &'a Attribute>,
     attributes: HashMap<usize, Vec<Attribute>>,
@@ -221,8 +222,8 @@ impl<'a> About<'a> {
         about
     }
 
-    /// Reports fields whose name differs from the stated one. Libraries number fields in display order or in that of
-    /// the type, so either may match.
+    /// Reports fields whose names differ from the stated ones. Libraries number fields in display order or in the order
+    /// of the type, so a name may match either.
     fn check_names(
         &self,
         path: &str,
@@ -249,7 +250,8 @@ impl<'a> About<'a> {
     }
 }
 
-/// The rows of a part of each element; null where `missing` matches. Fails if the part does not lie within an element.
+/// Opens the rows of a part of each element, null where `missing` matches. Fails if the part does not lie within an
+/// element.
 pub(in crate::dialects) fn rows_of_part(
     dataset: &Dataset,
     opened: &Arc<store::StoredDataset>,

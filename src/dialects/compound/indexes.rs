@@ -1,10 +1,10 @@
-//! Search indexes of PyTables: a group for each indexed column, in a group beside the table. They are listed here, and
-//! not yet trusted.
+//! Lists the search indexes of PyTables: a group for each indexed column, in a group beside the table. They are not
+//! trusted yet.
 //!
-//! An index keeps sorted slices of values, each value with its origin. In a full index the origin is a row, so a search
-//! finds the rows of a value: one search if all slices together are sorted (completely sorted), else one for each
-//! slice. In all other kinds the origin is a bucket of rows; if slices are runs of rows, their bounds still exclude
-//! some.
+//! An index keeps sorted slices of values, each value with its origin. In a full index the origin is a row, so searches
+//! find the rows of a value: one search if the slices are also sorted among themselves (completely sorted), else one
+//! for each slice. In all other kinds the origin is a bucket of rows. If the slices are runs of rows, their bounds
+//! still exclude some rows.
 
 use std::sync::Arc;
 
@@ -35,19 +35,19 @@ static VALUES: ValueRules = ValueRules {
 
 static BOUNDS: BoundsRules = BoundsRules { bounds: &rules::INDEX_BOUNDS };
 
-/// Microseconds in a second: PyTables indexes times as seconds, hepfs shows them in microseconds.
+/// Microseconds in a second: PyTables indexes times in seconds, hepfs shows them in microseconds.
 const PER_SECOND: f64 = 1e6;
 
 /// A field that may have an index: a column, or a field inside one.
 pub(in crate::dialects) struct Covered<'a> {
     pub column: &'a Column,
-    /// Names of the fields inside the column.
+    /// Names of the fields that lead from the column to the indexed one; empty if the column itself is indexed.
     pub below: Vec<BString>,
-    /// The values as stored, without nulls; or why they cannot be read.
+    /// The values as stored, none of them null, or why they cannot be read.
     pub values: Result<Arc<dyn Rows>, Unreadable>,
-    /// Why the index order differs from that of the shown values, if it does.
+    /// Why the values as shown sort differently from the index. `None`: they do not.
     pub reordered: Option<&'static str>,
-    /// Makes the test for missing elements of a type.
+    /// Makes the test for missing elements in a dataset of a given type.
     pub missing: Box<dyn Fn(&Datatype) -> FillTest + 'a>,
 }
 
@@ -63,7 +63,7 @@ pub(in crate::dialects) struct Indexed<'a> {
 }
 
 impl<'b> Indexed<'b> {
-    /// The search indexes in their group at `path`.
+    /// Lists the search indexes in the group `group` at `path`.
     pub fn all(&self, path: &str, group: ObjectId, findings: &mut Vec<Finding>) -> Vec<SearchIndex> {
         let mut found = Vec::new();
         self.below(path, group, &[], (&mut found, findings));
@@ -95,7 +95,7 @@ impl<'b> Indexed<'b> {
                         findings.push(Finding::new(path, &rules::INDEX_LISTED, error.to_string()));
                     }
                 },
-                // The groups of indexes nest as the fields do.
+                // The groups of indexes are nested as the fields are.
                 (Some("DINDEX"), Some(_)) => self.below(&path, *id, &fields, (&mut *found, &mut *findings)),
                 // A dialect need not show every indexed field as a column.
                 (Some("INDEX" | "DINDEX"), None) if !self.has_field(&fields) => {
@@ -107,7 +107,7 @@ impl<'b> Indexed<'b> {
         }
     }
 
-    /// Whether the dataset has a field at this path of names.
+    /// Whether the dataset has a field at a path of names.
     fn has_field(&self, names: &[BString]) -> bool {
         let field = |datatype: Option<&'b Datatype>, name: &BString| match &datatype?.class {
             Class::Compound { fields } => fields.iter().find(|field| field.name == *name).map(|field| &field.datatype),
@@ -140,7 +140,7 @@ impl<'b> Indexed<'b> {
     }
 }
 
-/// PyTables' name for an index whose `indices` have this type.
+/// PyTables' name for the kind of an index whose dataset `indices` has this type. `None`: PyTables has no such kind.
 fn kind(indices: &Datatype) -> Option<&'static str> {
     let Class::Integer { signed: false, .. } = indices.class else { return None };
     Some(match indices.size {
@@ -154,7 +154,7 @@ fn kind(indices: &Datatype) -> Option<&'static str> {
 
 type Checked<T> = Result<T, AbsentIndex>;
 
-/// Fails with `rule` unless `holds`.
+/// Fails for breaking `rule` unless `holds`.
 fn check(holds: bool, rule: &'static Rule, found: impl FnOnce() -> String) -> Checked<()> {
     if holds { Ok(()) } else { Err(AbsentIndex::new(rule, found())) }
 }
@@ -177,7 +177,7 @@ impl<'a> Parts<'a, '_> {
         self.dataset(name).ok_or_else(|| AbsentIndex::new(rule, format!("no dataset {name}")))
     }
 
-    /// Checks the rules in turn; the first broken one is the verdict.
+    /// Checks the rules in turn, and fails for the first that is broken.
     fn form(&self, id: ObjectId, column: BString) -> Checked<IndexForm> {
         let attributes = &self.group.attributes;
         let unused = |rule: &'static Rule, found: String| AbsentIndex {
@@ -206,7 +206,7 @@ impl<'a> Parts<'a, '_> {
         }
         let values = self.covered.values.clone().map_err(|reason| AbsentIndex::new(&rules::INDEX_COLUMN, reason))?;
         let rows = values.len();
-        // Number of slices, and values in each.
+        // The number of slices, and of values in each.
         let [slices, slice] = indices.shape[..] else {
             return Err(AbsentIndex::new(&rules::INDEX_RANK, format!("a shape of {:?}", indices.shape)));
         };
@@ -274,7 +274,7 @@ impl<'a> Parts<'a, '_> {
         Ok(form(kind, slice, shown))
     }
 
-    /// The column, or the field inside it, as shown.
+    /// Opens the column, or the field inside it, as shown.
     fn shown(&self) -> Checked<Arc<dyn Rows>> {
         let Covered { column, below, .. } = self.covered;
         let rows = column.rows.clone().map_err(|reason| AbsentIndex::new(&rules::INDEX_COLUMN, reason))?;
@@ -286,7 +286,7 @@ impl<'a> Parts<'a, '_> {
             .ok_or_else(|| AbsentIndex::new(&rules::INDEX_COLUMN, "a field that conditions cannot name"))
     }
 
-    /// The first elements of a dataset of any rank.
+    /// Opens the first `len` elements of a dataset of any rank.
     fn rows(&self, name: &str, dataset: &Dataset, len: u64) -> Checked<Arc<dyn Rows>> {
         let read = part_of(dataset, &read_as(&dataset.datatype, System::PYTABLES), dataset.fill.clone());
         let path = join(self.path, BStr::new(name).as_bytes());
@@ -297,7 +297,7 @@ impl<'a> Parts<'a, '_> {
         Ok(Arc::new(DatasetRows::new(opened, len, missing, Arc::default())))
     }
 
-    /// Values of an index in the type of the column.
+    /// Joins parts of an index's values, in the type of the column.
     fn like(&self, parts: Vec<Arc<dyn Rows>>, data_type: &arrow_schema::DataType) -> Checked<Arc<dyn Rows>> {
         use arrow_schema::DataType::{Float64, Int64};
         let chain = ChainRows::new(parts).and_then(|chain| match (&chain.facts().data_type, data_type) {

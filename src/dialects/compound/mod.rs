@@ -4,13 +4,13 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `recognition` | recognises such a dataset, its producer, and the groups that serve it |
-//! | `reading` | the meaning of stored types for their producer |
+//! | `reading` | interprets stored types as their producer means them |
 //! | `fields` | makes the columns |
-//! | `indexes` | the search indexes that serve a table |
-//! | `astropy` | astropy's descriptions of columns |
+//! | `indexes` | lists the search indexes of a table |
+//! | `astropy` | reads astropy's descriptions of columns |
 //!
-//! A fill value is an ordinary value, with which all of these libraries begin new rows. A value is missing only if it
-//! equals the attribute `FIELD_n_ATTR__FillValue`.
+//! A fill value is an ordinary value, with which all of these libraries begin new rows. A value is missing if it equals
+//! the attribute `FIELD_n_ATTR__FillValue`, if astropy's mask hides it, or if it is `NaT` of NumPy.
 
 mod astropy;
 mod fields;
@@ -94,7 +94,7 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, nan: Nan, interrupt
         let found = format!("{rows} rows, NROWS is {stated}");
         findings.push(Finding::new(site.path, &rules::ROWS, found));
     }
-    // Opened separately: readers of whole rows must not disturb the reading ahead of columns.
+    // Opened once more: readers of whole rows must not disturb the reading ahead of columns.
     let read = part_of(dataset, &read_as(&dataset.datatype, system), dataset.fill.clone());
     let whole = datasets::open(site.file, site.path, &read).ok();
     if nan != Nan::Value {

@@ -4,7 +4,7 @@ use super::recognition::System;
 use crate::calendar::SECOND;
 use crate::catalogue::{ByteOrder, Class, CompoundField, Datatype, Padding};
 
-/// The type to read elements of a stored type as. PyTables gives some types a meaning beyond HDF5's:
+/// The type as which to read elements of a stored type. PyTables gives some types a meaning beyond HDF5's:
 ///
 /// | stored | read as |
 /// | --- | --- |
@@ -39,7 +39,8 @@ pub(in crate::dialects) fn read_as(stored: &Datatype, system: System) -> Datatyp
     Datatype { size: stored.size, class }
 }
 
-/// A field that PyTables reads as a time: the type as an integer, and the attoseconds of its unit, counted from 1970.
+/// How to read a field that PyTables reads as a time: its type as an integer, and the attoseconds of its unit, counted
+/// from 1970. `None`: not a time.
 pub(super) fn time(stored: &Datatype, system: System) -> Option<(Datatype, i128)> {
     let Class::Time { .. } = stored.class else { return None };
     let mut read = read_as(stored, system);
@@ -54,7 +55,7 @@ pub(super) fn time(stored: &Datatype, system: System) -> Option<(Datatype, i128)
     Some((read, step))
 }
 
-/// The fields of a compound in display order: that of the type, except that PyTables orders fields by offset.
+/// The fields of a compound in display order: the order of the type, except that PyTables orders fields by offset.
 pub(in crate::dialects) fn in_order(fields: &[CompoundField], system: System) -> impl Iterator<Item = &CompoundField> {
     let mut fields: Vec<&CompoundField> = fields.iter().collect();
     if system.by_pytables {

@@ -1,4 +1,4 @@
-//! Recognises a dataset that is a table, its producer, and the groups that serve it.
+//! Recognises datasets that are tables, their producers, and the groups and datasets that serve them.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::Finding;
 
-/// The attribute of the root group in files of PyTables.
+/// The attribute of the root group by which files of PyTables are recognised.
 const OF_PYTABLES: &str = "PYTABLES_FORMAT_VERSION";
 
 /// Prefix of the group with the search indexes of a PyTables table.
 pub(super) const INDEXES_OF: &[u8] = b"_i_";
 
-/// Classifies a dataset.
+/// Classifies a dataset by its type, shape and attributes.
 pub(super) fn mark(path: &str, dataset: &Dataset) -> Mark {
     if is_record(dataset) {
         return Mark::Table;
@@ -40,8 +40,8 @@ fn is_declared(dataset: &Dataset) -> bool {
     text(&dataset.attributes, "CLASS").as_deref() == Some("TABLE")
 }
 
-/// Whether a dataset has rank 1 and elements with fields. Complex numbers do not count, unless attributes declare the
-/// dataset a table.
+/// Whether a dataset has rank 1 and elements with fields. Complex numbers do not count, unless the dataset is declared
+/// a table.
 pub(in crate::dialects) fn is_record(dataset: &Dataset) -> bool {
     let has_fields = match &dataset.datatype.class {
         Class::Compound { fields } => {
@@ -52,17 +52,17 @@ pub(in crate::dialects) fn is_record(dataset: &Dataset) -> bool {
     has_fields && dataset.shape.len() == 1 && !dataset.null
 }
 
-/// The producer of a dataset, as far as the meaning of its values depends on it.
+/// What the meaning of a dataset's values depends on: its producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dialects) struct System {
-    /// Whether PyTables wrote the file; it takes any such dataset for a table.
+    /// Whether PyTables wrote the file. PyTables takes any dataset of compounds for a table.
     pub by_pytables: bool,
-    /// Whether attributes declare the dataset a table.
+    /// Whether the dataset's attributes declare it a table.
     pub is_declared: bool,
 }
 
 impl System {
-    /// A table of PyTables.
+    /// The producer of a table that PyTables wrote.
     pub const PYTABLES: Self = Self { by_pytables: true, is_declared: true };
 
     pub fn of(file: &Arc<File>, dataset: &Dataset, interrupt: &Interrupt) -> Self {
@@ -71,7 +71,7 @@ impl System {
         Self { by_pytables, is_declared: is_declared(dataset) }
     }
 
-    /// Name of the format.
+    /// Name of the format, for `metadata.json`.
     pub fn name(self) -> &'static str {
         match (self.is_declared, self.by_pytables) {
             (true, true) => "PyTables",
@@ -81,7 +81,7 @@ impl System {
     }
 }
 
-/// Datasets with astropy's descriptions: their identity, and the names of the tables.
+/// Finds the datasets with astropy's descriptions: the identity of each, and the name of the table that it describes.
 pub(super) fn descriptions<'a>(group: &'a Group) -> impl Iterator<Item = (ObjectId, &'a [u8])> {
     let described = |link: &'a Link| {
         let table = link.name.strip_suffix(DESCRIPTION.as_bytes())?.strip_suffix(b".")?;
@@ -93,7 +93,7 @@ pub(super) fn descriptions<'a>(group: &'a Group) -> impl Iterator<Item = (Object
     group.links.iter().filter_map(described)
 }
 
-/// Groups that serve a table beside them: their names, their identity, and the name of the table.
+/// Finds the groups that serve a table beside them: the name of each, its identity, and the name of the table.
 pub(super) fn servants(group: &Group) -> impl Iterator<Item = (&BString, ObjectId, &[u8])> {
     let serves = |link: &Link| {
         let table = link.name.strip_prefix(INDEXES_OF)?;

@@ -1,7 +1,8 @@
 //! H5MD: molecular simulations. An element that changes with time is a group of `step`, `time` and `value`: a row for
 //! each frame. Its members are also shown by themselves.
 //!
-//! Only its place marks a group: below `particles` or `observables`, in a file whose root has a group `h5md`.
+//! No attribute marks an element: it is recognised by these members, and by its place below `particles` or
+//! `observables` in a file whose root has a group `h5md`.
 
 mod rules;
 
@@ -19,10 +20,10 @@ use crate::table::{Column, EvenRows, Finding, Meaning, Table};
 /// Prefixes of the paths of elements.
 const BELOW: [&str; 2] = ["/particles/", "/observables/"];
 
-/// The members of an element: step numbers, times, values.
+/// The members of an element: numbers of steps, times, values.
 const PARTS: [&str; 3] = ["step", "time", "value"];
 
-/// Most bytes of a frame's value that is part of the table.
+/// Most bytes of a frame's value in the table; wider values are shown in `columns/` alone.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The H5MD dialect.
@@ -66,7 +67,7 @@ fn is_of_simulation(file: &Arc<File>, interrupt: &Interrupt) -> bool {
     matches!(member, Some(Object::Group { .. }))
 }
 
-/// The parts of an element, the value last; `time` is optional.
+/// The parts of an element, the value last; `time` is optional. `None`: not an element.
 fn parts(group: &Group) -> Option<Vec<(&'static str, &Arc<Dataset>)>> {
     let part = |name: &'static str| {
         let dataset = datasets::member(group, name).ok().filter(|dataset| !dataset.null)?;
@@ -77,7 +78,7 @@ fn parts(group: &Group) -> Option<Vec<(&'static str, &Arc<Dataset>)>> {
     is_there.then(|| PARTS.into_iter().filter_map(part).collect())
 }
 
-/// The table of an element: a row for each frame.
+/// Makes the table of an element: a row for each frame.
 fn table(site: &Site<'_>, group: &Group, parts: &[(&str, &Arc<Dataset>)], interrupt: &Interrupt) -> Table {
     let frames = parts.last().and_then(|(_, value)| value.shape.first()).copied().unwrap_or(0);
     let mut findings = Vec::new();
@@ -112,7 +113,7 @@ fn table(site: &Site<'_>, group: &Group, parts: &[(&str, &Arc<Dataset>)], interr
     }
 }
 
-/// Steps or times of which the file stores only the increment.
+/// Makes a column of steps or times from their increment, if the file stores no more than that.
 fn fixed(
     site: &Site<'_>,
     path: String,
@@ -125,7 +126,7 @@ fn fixed(
     let step = datasets::scalar(site.file, &path, scalar, interrupt);
     let rows = step.and_then(|step| {
         let first = first.ok_or("its offset is no number")?;
-        // float64 has all integers below 2^53.
+        // In float64, all integers below 2^53 are exact.
         let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < (1_u64 << 53) as f64;
         let rows = match scalar.datatype.class {
             Class::Integer { .. } if is_whole(first) && is_whole(step) => {

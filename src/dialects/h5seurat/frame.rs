@@ -15,20 +15,22 @@ use crate::table::{
     Categories, CategoryRows, Column, Finding, Meaning, Origin, OriginalName, RecodedRows, Table, Unreadable,
 };
 
-/// The members of a factor.
+/// The member of a factor that holds its levels.
 const LEVELS: &str = "levels";
+/// The member of a factor that holds the numbers of levels, from 1.
 const VALUES: &str = "values";
 
-/// The member with row names, unless an attribute names another.
+/// The member with row names, unless an attribute names another one.
 const ROW_NAMES: &[u8] = b"row.names";
 
-/// The label sets of a data frame converted from AnnData; its factors have them as levels.
+/// The label sets of a data frame converted from AnnData. The factors of the frame also hold these labels as levels.
 const CATEGORIES: &[u8] = b"__categories";
 
-/// Most groups of a data frame that may be factors: each costs a listing.
+/// Most groups of a data frame to list: any may be a factor.
 const MOST_FACTORS: usize = 1 << 12;
 
-/// Roles of the members of a data frame: vectors and factors are columns. Any other member is shown by itself.
+/// Roles of the members of a data frame: vectors and factors are columns, and label sets from AnnData are servants. Any
+/// other member is shown by itself.
 pub(super) fn roles(here: &Here<'_>) -> HashMap<BString, Role> {
     let mut left = MOST_FACTORS;
     let links = here.group.links.iter().filter_map(|link| Some((&link.name, link.target.object()?)));
@@ -59,7 +61,7 @@ fn factor(file: &Arc<File>, object: &Object, left: &mut usize, interrupt: &Inter
     Ok(group)
 }
 
-/// The table of a data frame.
+/// Makes the table of a data frame.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let said = |name| attribute(&group.attributes, name).and_then(strings).unwrap_or_default();
     let logicals = said(LOGICALS).into_iter().collect();
@@ -104,7 +106,7 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// The row names, stored in the data frame or beside it. In R, row names have no name.
+    /// Opens the row names, which lie in the data frame or beside it. In R, the row names themselves have no name.
     fn row_names(&self, group: &Group) -> Option<Column> {
         let file = self.site.file;
         let named = text(&group.attributes, INDEX).map_or_else(|| ROW_NAMES.into(), BString::from);
@@ -133,7 +135,7 @@ impl Frame<'_> {
         })
     }
 
-    /// A column. `None`: not a column; a finding says why.
+    /// Makes a column. `None`: the object is not a column; a finding says why.
     fn column(&mut self, name: &BString, object: &Object) -> Option<Column> {
         let path = join(self.site.path, name);
         let tally = Arc::<Tally>::default();
@@ -188,10 +190,10 @@ impl Frame<'_> {
     }
 }
 
-/// Rows, the dataset that holds them, and the position of their levels in the label sets.
+/// An opened column: its rows, the dataset that holds them, and the position of its levels among the label sets.
 type Opened = (Arc<dyn Rows>, Arc<Dataset>, Option<usize>);
 
-/// R's `NA` of integers, the least one of 32 bits; other types have no missing value.
+/// R's `NA` for integers: the least one of 32 bits. Other types have no missing value.
 fn missing(dataset: &Dataset) -> Fill {
     let bytes = i32::MIN.to_le_bytes();
     let bytes = match dataset.datatype.class {

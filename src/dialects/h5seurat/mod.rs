@@ -6,7 +6,7 @@
 //! /meta.data/a               a vector
 //! /meta.data/b               a logical: 0, 1, and 2 where it is missing
 //! /meta.data/c               a factor: levels (texts) and values (numbers of levels, from 1)
-//! /cell.names                the row names of /meta.data without any
+//! /cell.names                the row names of /meta.data, if it has none inside
 //! /assays/A/meta.features    a data frame, whose row names may be /assays/A/features
 //! ```
 //!
@@ -31,7 +31,9 @@ const COLUMNS: &str = "colnames";
 
 /// The attribute of a data frame that lists its logical columns.
 const LOGICALS: &str = "logicals";
+/// The attribute of a vector that states its class in R.
 const CLASS: &str = "s3class";
+/// The class of vectors of logical values.
 const LOGICAL: &str = "logical";
 
 /// The attribute of a data frame that names the member with its row names.
@@ -77,12 +79,12 @@ impl Dialect for H5Seurat {
     }
 }
 
-/// Whether a group lists columns as texts.
+/// Whether a group has an attribute that lists columns by name.
 fn is_listed(attributes: &[Attribute]) -> bool {
     attribute(attributes, COLUMNS).is_some_and(|listed| strings(listed).is_some())
 }
 
-/// Path of the dataset with the row names of the data frame at a path, for frames that store their row names elsewhere.
+/// Path of the dataset with the row names of the data frame at a path, for data frames that store them elsewhere.
 fn row_names(path: &str) -> Option<String> {
     if path == "/meta.data" {
         return Some("/cell.names".into());

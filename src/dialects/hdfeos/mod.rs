@@ -9,7 +9,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `structure` | reads that text |
+//! | `structure` | reads the text that describes swaths |
 
 mod rules;
 mod structure;
@@ -29,24 +29,26 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Column, Finding, Meaning, Table, Unreadable};
 
-/// The group of swaths: fixed by the standard.
+/// Prefix of the paths of swaths, fixed by the standard.
 const SWATHS: &str = "/HDFEOS/SWATHS/";
 
-/// The groups of a swath's fields: places and times of the measurements, and all others.
+/// The groups of a swath's fields: those that state places and times of the measurements, and all others.
 const FIELDS: [&str; 2] = ["Geolocation Fields", "Data Fields"];
 
-/// The group of the text, and the prefix of its numbered pieces.
+/// The group of the text that describes swaths.
 const INFORMATION: &str = "HDFEOS INFORMATION";
+/// Prefix of the names of the numbered pieces of the text that describes swaths.
 const PIECE: &str = "StructMetadata.";
 
-/// Most pieces of the text (the library gives each 32,000 bytes), and most bytes of a piece.
+/// Most pieces to read of the text that describes swaths; the library gives each 32,000 bytes.
 const MOST_PIECES: usize = 64;
+/// Most bytes in a piece of the text that describes swaths.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Most elements of a field for each row, as for netCDF: wider fields are images.
+/// Most elements of a field for each row, as for netCDF: fields with more are images.
 const MOST_PLACES: u64 = 64;
 
-/// Most fields named in a finding.
+/// Most fields to name in a finding.
 const MOST_NAMED: usize = 8;
 
 /// The HDF-EOS5 dialect.
@@ -88,14 +90,14 @@ fn swath_of(path: &str) -> Option<&str> {
     path.strip_prefix(SWATHS).filter(|name| !name.is_empty() && !name.contains('/'))
 }
 
-/// The group of the text.
+/// Finds the group of the text that describes swaths.
 fn information(file: &Arc<File>, interrupt: &Interrupt) -> Option<Group> {
     let root = file.group(file.info().root, interrupt).ok()?;
     let group = within(file, &root, INFORMATION, interrupt)?;
     group.link(format!("{PIECE}0").as_bytes()).is_some().then_some(group)
 }
 
-/// The group with this name in another.
+/// Lists the group with this name in another group.
 fn within(file: &Arc<File>, group: &Group, name: &str, interrupt: &Interrupt) -> Option<Group> {
     match group.link(name.as_bytes())?.target.object()? {
         Object::Group { id, .. } => file.group(*id, interrupt).ok(),
@@ -103,7 +105,7 @@ fn within(file: &Arc<File>, group: &Group, name: &str, interrupt: &Interrupt) ->
     }
 }
 
-/// The description of a swath in the text.
+/// Reads what the text says about a swath.
 fn described(file: &Arc<File>, name: &str, interrupt: &Interrupt) -> Result<Swath, Unreadable> {
     let group = information(file, interrupt).ok_or("it is not there")?;
     let mut whole = String::new();
@@ -117,7 +119,7 @@ fn described(file: &Arc<File>, name: &str, interrupt: &Interrupt) -> Result<Swat
     swaths.find(|swath| swath.name == name).ok_or_else(|| "it lists no such swath".into())
 }
 
-/// Reads one piece of the text.
+/// Reads one piece of the text that describes swaths.
 fn read(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<String, Unreadable> {
     if dataset.datatype.size > MOST_BYTES {
         return Err(format!("it has {} bytes", dataset.datatype.size).into());
@@ -133,7 +135,7 @@ fn read(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interr
     Ok(texts.ok_or("it is no text")?.value(0).to_owned())
 }
 
-/// Fields of a group that can be columns, by name.
+/// The fields of a group that can be columns, by name.
 type Columns<'a> = HashMap<&'a [u8], (&'a BString, &'a Arc<Dataset>)>;
 
 /// The groups of a swath's fields.
@@ -146,7 +148,7 @@ impl Fields {
         Self { groups: FIELDS.map(|name| within(file, group, name, interrupt)) }
     }
 
-    /// The fields that can be columns.
+    /// The fields that can be columns, for each of the two groups.
     fn columns(&self) -> [Columns<'_>; 2] {
         self.groups.each_ref().map(|group| {
             let fields = group.iter().flat_map(|group| group.datasets()).filter(|(_, dataset)| is_column(dataset));
@@ -173,7 +175,7 @@ fn is_column(dataset: &Dataset) -> bool {
     !dataset.null && matches!(dataset.shape[..], [_] | [_, 1..=MOST_PLACES])
 }
 
-/// The dimension of most one-dimensional fields; ties go to the first.
+/// The dimension on which most one-dimensional fields lie; of several, the first.
 fn longest(swath: &Swath) -> Option<&str> {
     let lines = || swath.fields.iter().filter_map(|field| <&[String; 1]>::try_from(&field.dimensions[..]).ok());
     let mut counts = HashMap::<&str, usize>::new();
@@ -184,7 +186,7 @@ fn longest(swath: &Swath) -> Option<&str> {
     lines().map(|[dimension]| dimension.as_str()).find(|dimension| counts.get(dimension) == Some(most))
 }
 
-/// The table of a swath: the fields on one dimension.
+/// Makes the table of a swath from the fields on one dimension.
 fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let (mut columns, mut findings) = (Vec::new(), Vec::new());
     let name = swath_of(site.path).unwrap_or_default();
@@ -237,7 +239,7 @@ fn columns_of(site: &Site<'_>, swath: &Swath, fields: &Fields, findings: &mut Ve
                     ..column
                 });
             }
-            // Images and other fields of several dimensions are arrays.
+            // Images and other fields of several dimensions are shown as arrays.
             None if dimensions.len() > 1 => {}
             None => gone.push(name.as_str()),
         }

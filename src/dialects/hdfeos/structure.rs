@@ -1,4 +1,4 @@
-//! Reads the swaths in `StructMetadata`: text in the Object Description Language, a line for each value.
+//! Reads the swaths in `StructMetadata`: text in the Object Description Language, with a line for each value.
 //!
 //! ```text
 //! GROUP=SwathStructure
@@ -11,34 +11,34 @@
 //!             END_OBJECT=GeoField_1
 //! ```
 
-/// A swath.
+/// A swath, as `StructMetadata` describes it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Swath {
-    /// Its name.
+    /// Name of the swath.
     pub name: String,
-    /// Its fields, in their order.
+    /// Fields of the swath, in the order of the text.
     pub fields: Vec<SwathField>,
 }
 
 /// A field of a swath.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SwathField {
-    /// Its name.
+    /// Name of the field.
     pub name: String,
-    /// Whether it states the place or time of the measurements.
+    /// Whether the field states places or times of the measurements.
     pub is_geolocation: bool,
-    /// Names of its dimensions, slowest first.
+    /// Names of the field's dimensions, slowest first.
     pub dimensions: Vec<String>,
 }
 
-/// The swaths in a text, in its order; skips everything else. Time and memory are proportional to the text.
+/// Parses the swaths in a text, in its order; skips everything else. Time and memory are proportional to the text.
 pub(super) fn swaths(text: &str) -> Vec<Swath> {
     let mut swaths = Vec::<Swath>::new();
     let (mut is_swath, mut is_field) = (false, false);
     for line in text.lines() {
         let Some((key, value)) = line.split_once('=') else { continue };
         let (key, value) = (key.trim(), value.trim());
-        // Profiles and maps between dimensions are objects, too.
+        // Profiles and maps between dimensions are objects as well.
         is_field &= key != "OBJECT";
         match key {
             // Grids, points and zonal averages name their fields in the same way.

@@ -1,4 +1,4 @@
-//! The boolean datatype (HEP001 of July 2026 §5): an enumeration of two names.
+//! The boolean datatype (HEP001 of July 2026 §5): an enumeration of FALSE and TRUE.
 
 use crate::h5::element::{AttributeValue, ElementType};
 

@@ -18,8 +18,8 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Column, Meaning, Table};
 
-/// Makes the table of a group that [`recognition`](super::recognition) accepted. Each column keeps its own error, also
-/// an interrupt: a caller that raised one must not keep the table.
+/// Makes the table of a group that [`recognition`](super::recognition) accepted. Each column keeps its own error, even
+/// an interrupt, so a caller that raised one must not keep the table.
 pub fn build(file: &Arc<File>, path: &str, group: &Group, checks: Checks, interrupt: &Interrupt) -> Table {
     let is_in_version = versioned::is_in_version(file, path, interrupt);
     let sorted = members(group);
@@ -39,7 +39,7 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, checks: Checks, interr
         let is_label = labels.contains(candidate.name) || candidate.kind == MemberKind::Index;
         shown.push(column(&mut parts, candidate, is_label, rows, &mut categories, interrupt));
     }
-    // Label sets first, then groups.
+    // Label sets come first, then groups.
     let (sets, groups): (Vec<&TableMember<'_>>, Vec<&TableMember<'_>>) =
         sorted.iter().filter(|member| member.is_servant()).partition(|member| member.kind == MemberKind::Categories);
     let mut table = Table {
@@ -62,8 +62,8 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, checks: Checks, interr
     table
 }
 
-/// Names of the columns that label rows, outermost first: `INDEX_COLUMNS`; else `_index`; else the first `_indexes` of
-/// a column; index datasets follow in link order.
+/// Names of the columns that label rows, outermost first. They are those of `INDEX_COLUMNS`, else of `_index`, else the
+/// first target of an attribute `_indexes`. Index datasets follow in link order.
 fn row_labels(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) -> Vec<BString> {
     let attributes = &parts.group.attributes;
     let by_id = |id: &ObjectId| candidates.iter().find(|candidate| candidate.id == *id && candidate.is_shown());
@@ -118,7 +118,7 @@ fn logical_order<'c, 'a>(
         parts.report(&rules::ORDER_TYPE, "another datatype, or unreadable");
     }
     let listed = listed.flatten();
-    // Names of links differ: without a list there is nothing to look up.
+    // Names of links are unique, so without a list there is nothing to look up.
     if labels.is_empty() && listed.is_none() {
         return candidates.iter().filter(|candidate| candidate.is_shown()).collect();
     }
@@ -153,7 +153,8 @@ fn logical_order<'c, 'a>(
     order
 }
 
-/// Rows of the table: `NROWS`; else the commonest length of a column, ties to the first one. `None`: no columns.
+/// Number of rows of the table: `NROWS`, else the commonest length of a column; of several, the first. `None`: no
+/// column has a length.
 fn row_count(parts: &mut TableGroup<'_>, ordered: &[&Candidate<'_>]) -> Option<u64> {
     if attribute(&parts.group.attributes, ROWS).is_some() {
         if let Some(rows) = unsigned(&parts.group.attributes, ROWS) {

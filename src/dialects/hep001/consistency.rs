@@ -1,5 +1,5 @@
-//! Consistency rules of HEP001 §9 and the July draft whose violation changes how a table is shown. Each mount checks
-//! them, on the catalogue alone; `conformance` has all others.
+//! Checks the consistency rules of HEP001 §9 and the July draft whose violation changes how a table is shown. They are
+//! checked at each mount, on the catalogue alone; `conformance` has all other rules.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use super::rules;
 use crate::catalogue::{Fill, ObjectId, attribute};
 use crate::dialects::attributes::{any, references, text, unsigned};
 
-/// Checks every rule except those on `column-order` and search indexes.
+/// Checks all rules of this module except those on `column-order`.
 pub(super) fn check(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>], rows: Option<u64>) {
     version(parts);
     lengths(parts, candidates, rows);
@@ -56,7 +56,7 @@ fn lengths(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>], rows: Optio
     }
 }
 
-/// Rule: `_indexes` of a column and `_columns_list` of the index name each other.
+/// Checks that `_indexes` of a column and `_columns_list` of the index name each other.
 fn index_links(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) {
     if !parts.draft.has(&rules::LABEL_LINK) {
         return;
@@ -92,7 +92,7 @@ fn index_links(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) {
     }
 }
 
-/// Reports references of a column that lead nowhere. The rule of categorical columns covers those to categories.
+/// Reports references of a column that have no target. Those to categories fall under the rule of categorical columns.
 fn dangling(parts: &mut TableGroup<'_>, candidate: &Candidate<'_>) {
     for names in [&INDEX_LIST, &COLUMN_LIST, &SEARCH_INDEX_LIST] {
         let Some((name, attribute)) = any(candidate.attributes(), names) else { continue };
@@ -107,7 +107,7 @@ fn dangling(parts: &mut TableGroup<'_>, candidate: &Candidate<'_>) {
     }
 }
 
-/// Checks rules on a column's values that its description alone can break.
+/// Checks the rules on a column's values that its description alone can break.
 fn values(parts: &mut TableGroup<'_>, candidate: &Candidate<'_>) {
     let path = parts.path_of(candidate.name.as_bstr());
     if attribute(candidate.attributes(), "MASK").is_some() && candidate.kind != MemberKind::List {
@@ -132,7 +132,7 @@ fn values(parts: &mut TableGroup<'_>, candidate: &Candidate<'_>) {
     }
 }
 
-/// Whether a draft reserves a name for its own use.
+/// Whether a draft reserves a name for its own use, so that no column may have it.
 pub(super) fn is_reserved(draft: Draft, name: &BString) -> bool {
     match draft {
         Draft::April => name == RESERVED_IN_APRIL,
@@ -140,8 +140,8 @@ pub(super) fn is_reserved(draft: Draft, name: &BString) -> bool {
     }
 }
 
-/// Rule: `column-order` lists every column once and nothing else. Row labels are optional in it (HEP001 §7.1), and so
-/// are categories in April (§6.6).
+/// Checks that `column-order` lists every column once, and nothing else. Row labels are optional in it (HEP001 §7.1),
+/// and so are categories in April (§6.6).
 pub(super) fn column_order(
     parts: &mut TableGroup<'_>,
     candidates: &[Candidate<'_>],
@@ -166,7 +166,7 @@ pub(super) fn column_order(
     for candidate in
         candidates.iter().filter(|candidate| matches!(candidate.kind, MemberKind::Column | MemberKind::List))
     {
-        // Since July a label is an ordinary column.
+        // Since July, a row label is a column like any other.
         let may_lack = labels.contains(candidate.name) && parts.draft != Draft::July;
         if !seen.contains(&candidate.name) && !may_lack {
             parts.report(&rules::ORDER_LACKS, format!("column {:?} is not listed", candidate.name));

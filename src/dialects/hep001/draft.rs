@@ -1,4 +1,5 @@
-//! The draft of HEP001 that a table follows. All drafts write the same `VERSION`, so the features of the group decide.
+//! Finds out which draft of HEP001 a table follows. All drafts write the same `VERSION`, so the features of the group
+//! decide.
 
 use std::fmt;
 
@@ -17,16 +18,16 @@ use crate::table::Rule;
 pub(super) enum Draft {
     /// The first draft; also assumed for a table without a distinctive feature.
     April,
-    /// April's rules with names in capitals.
+    /// April's rules, with names in capitals.
     MayJune,
-    /// Capitals, `NROWS`, `GENERATION` and list columns.
+    /// Names in capitals, `NROWS`, `GENERATION` and list columns.
     July,
     /// Features of several drafts.
     Mixed,
 }
 
 impl Draft {
-    /// The draft of a table group with these members.
+    /// The draft whose features a table group with these members has.
     pub fn of(group: &Group, members: &[TableMember<'_>]) -> Self {
         let has = |names: &[&str]| {
             names.iter().any(|name| {
@@ -71,33 +72,33 @@ enum Asked {
 }
 
 impl Judging {
-    /// The draft to judge a table group by, if its features are those of `draft`.
+    /// The draft by which to judge a table group whose features are those of `draft`.
     pub(super) fn judge(self, draft: Draft, group: &Group) -> Draft {
         match (self.revision, draft) {
             (Asked::April, _) => Draft::April,
             (Asked::July, _) | (Asked::Auto, Draft::Mixed) => Draft::July,
-            // Without any other feature, the length of CLASS tells the draft.
+            // If there is no other feature, the length of CLASS tells the draft.
             (Asked::Auto, Draft::April) if has_class_of_july(group) && !has_names_of_april(group) => Draft::July,
-            // Groups have names in capitals since May.
+            // Since May, the names of groups are in capitals.
             (Asked::Auto, Draft::April) if has_groups_of_may(group) => Draft::MayJune,
             (Asked::Auto, draft) => draft,
         }
     }
 }
 
-/// Whether `CLASS` has 13 bytes, as since July; in April it had 12.
+/// Whether `CLASS` has more than the 12 bytes of April, as since July, which demands 13.
 fn has_class_of_july(group: &Group) -> bool {
     attribute(&group.attributes, "CLASS").is_some_and(|class| {
         class.datatype.size > TABLE_CLASS.len() as u64 && matches!(class.datatype.class, Class::FixedString { .. })
     })
 }
 
-/// Whether the groups of label sets and search indexes have their names since May.
+/// Whether the group of label sets, or that of search indexes, has the name that it has had since May.
 fn has_groups_of_may(group: &Group) -> bool {
     [CATEGORIES_GROUP, SEARCH_INDEX_GROUPS[0]].iter().any(|name| group.link(name.as_bytes()).is_some())
 }
 
-/// Whether an object has a name or attribute that only April has.
+/// Whether the group or a member has a name or attribute that only April has.
 fn has_names_of_april(group: &Group) -> bool {
     let mut objects = group.links.iter().filter_map(|link| link.target.object());
     group.link(RESERVED_IN_APRIL.as_bytes()).is_some()
@@ -105,8 +106,8 @@ fn has_names_of_april(group: &Group) -> bool {
 }
 
 impl Draft {
-    /// Whether a rule belongs to this draft. Drafts between April and July have April's rules. A rule without a section
-    /// belongs to all drafts.
+    /// Whether a draft has a rule. Drafts between April and July have April's rules. A rule without any section holds
+    /// in all drafts.
     pub fn has(self, rule: &Rule) -> bool {
         let is_of = |draft: &str| rule.sections.iter().any(|(revision, _)| *revision == draft);
         let (april, july) = (is_of(APRIL), is_of(JULY));

@@ -13,22 +13,22 @@ use crate::dialects::attributes::{any, references, strings, text};
 /// The role of a member of a table group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberKind {
-    /// A rank-1 dataset.
+    /// A column that is a dataset of rank 1.
     Column,
-    /// A rank-1 dataset that labels rows without being a column (April).
+    /// A dataset of rank 1 that labels rows without being a column (April).
     Index,
-    /// A list column: a group.
+    /// A list column, which is a group.
     List,
-    /// Labels of a categorical column that lie directly in the table group (April).
+    /// The labels of a categorical column, as a dataset directly in the table group (April).
     Categories,
     /// A group of label sets or of search indexes.
     Servants,
-    /// An object that does not belong under a table group.
+    /// An object that does not belong in a table group.
     Stranger,
 }
 
 impl MemberKind {
-    /// Whether `columns/` shows it.
+    /// Whether `columns/` shows members of this kind.
     pub fn is_shown(self) -> bool {
         matches!(self, Self::Column | Self::Index | Self::List)
     }
@@ -41,20 +41,21 @@ pub struct TableMember<'a> {
     pub name: &'a BString,
     /// The target object's identity.
     pub id: ObjectId,
-    /// Its role.
+    /// The member's role.
     pub kind: MemberKind,
-    /// The object.
+    /// The target object.
     pub object: &'a Object,
 }
 
 impl TableMember<'_> {
-    /// Whether it serves the table and is not shown by itself. A list column with a reserved name counts, too.
+    /// Whether the member serves the table and is not shown by itself. This includes a list column with a reserved
+    /// name.
     pub fn is_servant(&self) -> bool {
         self.kind == MemberKind::Categories || serves(self.name, self.object)
     }
 }
 
-/// Sorts the links of a table group and keeps their order; skips links that lead to nothing.
+/// Sorts the links of a table group, and keeps their order. Skips links without a target object.
 pub fn members(group: &Group) -> Vec<TableMember<'_>> {
     let labels = category_targets(group);
     let listed: HashSet<BString> = attribute(&group.attributes, COLUMN_ORDER)
@@ -91,7 +92,7 @@ fn kind(name: &BString, object: &Object, labels: &HashSet<ObjectId>, listed: &Ha
     }
 }
 
-/// Whether a group is a list column.
+/// Whether these are the attributes of a list column.
 pub(super) fn is_list(attributes: &[Attribute]) -> bool {
     text(attributes, "CLASS").as_deref() == Some(LIST_CLASS)
 }
@@ -102,7 +103,7 @@ fn serves(name: &BString, object: &Object) -> bool {
     matches!(object, Object::Group { .. }) && reserved.any(|reserved| name == *reserved)
 }
 
-/// Datasets that columns refer to as their categories.
+/// Finds the datasets that columns refer to as their categories.
 fn category_targets(group: &Group) -> HashSet<ObjectId> {
     let objects = group.links.iter().filter_map(|link| link.target.object());
     objects

@@ -7,8 +7,8 @@
 //!
 //! | room | what it does |
 //! | --- | --- |
-//! | `names` | what the drafts call things |
-//! | `rules` | the rules of the drafts, as data |
+//! | `names` | holds the names that the drafts define |
+//! | `rules` | holds the rules of the drafts, as data |
 //! | `recognition` | tells a table group by its attributes |
 //! | `parts` | holds a table group and its findings while a table is made of it |
 //! | `members` | sorts the links of a table group, from the catalogue alone |
@@ -20,7 +20,7 @@
 //! | `indexes` | lists the search indexes and checks the rules on each |
 //! | `build` | makes the table |
 //! | `boolean` | makes values of the boolean datatype |
-//! | `write` | writes search indexes into the file |
+//! | `write` | writes tables, and writes and removes search indexes |
 //! | `sample` | writes the file that `hepfs demo` shows |
 
 mod boolean;
@@ -47,7 +47,7 @@ use super::{About, Claims, Dialect, Here, IndexOptions, ListedObject, Mark, Of, 
 use crate::source::Interrupt;
 use crate::table::Table;
 
-/// The dialect.
+/// The HEP001 dialect.
 #[derive(Debug)]
 pub struct Hep001;
 

@@ -9,13 +9,13 @@ use crate::dialects::Mark;
 use crate::dialects::attributes::{strings, text};
 use crate::table::Finding;
 
-/// Highest `MAJOR` of `VERSION` that hepfs implements.
+/// Highest major number of `VERSION` that hepfs implements.
 const MAJOR: u64 = 1;
 
-/// Most slips (wrong, missing, extra or swapped characters) in a misspelled class.
+/// Most slips in a misspelled class: characters that are wrong, missing, extra or swapped.
 const MOST_SLIPS: usize = 2;
 
-/// Classifies a group by its `CLASS` attribute alone (HEP001 §5.1), in any string storage.
+/// Classifies a group by its attribute `CLASS`, in any string storage, and by `VERSION` (HEP001 §5.1, §5.2).
 pub(super) fn mark(path: &str, group: &[Attribute]) -> Mark {
     let Some(attribute) = attribute(group, "CLASS") else { return Mark::No };
     let class = text(group, "CLASS");
@@ -25,7 +25,7 @@ pub(super) fn mark(path: &str, group: &[Attribute]) -> Mark {
         return said
             .map_or(Mark::No, |said| Mark::Nearly(Finding::new(path, &CLASS_NEARLY, format!("CLASS {said:?}"))));
     }
-    // A missing or malformed VERSION is a finding; the table is shown all the same.
+    // A missing or malformed VERSION is a finding, but the table is shown all the same.
     match text(group, "VERSION").as_deref().and_then(parse_version) {
         Some((major, _)) if major > MAJOR => Mark::Refused(Finding::new(
             path,
@@ -36,13 +36,14 @@ pub(super) fn mark(path: &str, group: &[Attribute]) -> Mark {
     }
 }
 
-/// Whether a class looks like a misspelled table class: another case, spaces around it, or up to [`MOST_SLIPS`] slips.
+/// Whether a class looks like a misspelling of a table's: in another case, between spaces, or with up to [`MOST_SLIPS`]
+/// slips.
 fn is_nearly(class: &str) -> bool {
     let plain = class.trim().to_ascii_uppercase();
     strsim::osa_distance(&plain, TABLE_CLASS) <= MOST_SLIPS
 }
 
-/// Parses `MAJOR.MINOR` into numbers.
+/// Parses `MAJOR.MINOR` into numbers; without `.MINOR`, the second is 0.
 pub(super) fn parse_version(version: &str) -> Option<(u64, u64)> {
     let mut parts = version.trim().split('.');
     let major = parts.next()?.parse().ok()?;

@@ -1,7 +1,7 @@
-//! The rules of HEP001 that `hepfs check` applies to a table, with the section of each draft that has the rule.
+//! The rules of HEP001 that `hepfs check` applies to a table, with the section in each draft that has the rule.
 //!
-//! A draft without a section here does not have the rule, and tables that follow it are not checked for it. A rule
-//! without any section belongs to no draft.
+//! If a rule has no section of a draft, that draft does not have the rule, and tables that follow it are not checked
+//! for it. A rule without any section is hepfs's own, and is checked whatever the draft.
 
 crate::table::rules! {
     // The table group

@@ -1,4 +1,4 @@
-//! Rules on the values of columns: the rule that each oddity breaks, and the values that rules expect.
+//! Ties the rules to the values of columns: which rule each oddity breaks, and which values the rules expect.
 
 use arrow_buffer::Buffer;
 
@@ -10,10 +10,10 @@ use crate::store::decode::{HeapBytes, Oddities, Oddity, decode};
 use crate::store::statistics::{Scalar, summary};
 use crate::table::{self, Expected, Rule};
 
-/// The recommended fill value of floating-point numbers, exact in both widths.
+/// The fill value that HEP001 recommends for floating-point numbers, exact as float32 and as float64.
 const RECOMMENDED: f64 = 9.969_209_968_386_869e36;
 
-/// The rule that each oddity breaks, under a draft.
+/// Returns the function that maps an oddity to the rule that it breaks under a draft.
 pub(super) fn rule_of(draft: Draft) -> fn(Oddity) -> &'static Rule {
     match draft {
         Draft::July | Draft::Mixed => own,
@@ -37,7 +37,7 @@ fn own(oddity: Oddity) -> &'static Rule {
     }
 }
 
-/// The number in an attribute or fill value of one element. `None`: NaN, or not a number.
+/// The number that a single element stands for, in an attribute or a fill value. `None`: NaN, or not a number.
 pub(super) fn scalar(datatype: &Datatype, elements: &Elements) -> Option<Scalar> {
     if !matches!(datatype.class, Class::Integer { .. } | Class::Float { .. }) {
         return None;
@@ -47,8 +47,8 @@ pub(super) fn scalar(datatype: &Datatype, elements: &Elements) -> Option<Scalar>
     summary(array.as_ref())?.min
 }
 
-/// Whether a fill value is the recommended one (July §8.5). It breaks no rule even among values: a producer knows no
-/// better one beforehand.
+/// Whether a fill value is the recommended one (July §8.5). Even among values it breaks no rule, since a producer
+/// cannot know a better one beforehand.
 fn is_recommended(datatype: &Datatype, fill: &Scalar) -> bool {
     let unused = 64_u64.saturating_sub(datatype.size.saturating_mul(8));
     match fill {
@@ -59,7 +59,7 @@ fn is_recommended(datatype: &Datatype, fill: &Scalar) -> bool {
     }
 }
 
-/// The least and the greatest value of an integer type.
+/// The least and the greatest value of an integer type. `None`: not such a type.
 pub(super) fn ends(datatype: &Datatype) -> Option<[Scalar; 2]> {
     let Class::Integer { signed, .. } = datatype.class else { return None };
     let unused = 64_u64.checked_sub(datatype.size.checked_mul(8)?).filter(|unused| *unused < 64)?;
@@ -69,7 +69,8 @@ pub(super) fn ends(datatype: &Datatype) -> Option<[Scalar; 2]> {
     })
 }
 
-/// The expected values of a column of numbers: between `valid_min` and `valid_max`, and different from the fill.
+/// The values that the rules expect in a column of numbers: between `valid_min` and `valid_max`, and different from the
+/// fill value.
 pub(super) fn expected(dataset: &Dataset, fill: &Fill, is_categorical: bool) -> Expected {
     let range = VALID.map(|name| {
         let stated = attribute(&dataset.attributes, name)?;

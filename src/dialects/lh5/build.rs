@@ -1,4 +1,4 @@
-//! Makes the table of a group.
+//! Makes the table of a group that is declared a table.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::source::Interrupt;
 use crate::store::Tally;
 use crate::table::{Column, Finding, Meaning, Table};
 
-/// The table of a group whose attribute declares it a table.
+/// Makes the table of a group whose attribute declares it a table.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let mut opener = ColumnOpener { file: site.file, interrupt, findings: Vec::new(), nested: 0 };
     let names = listed(&group.attributes).unwrap_or_default();
@@ -58,7 +58,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// A column. `None`: not a column (a scalar, a struct, a table without columns).
+/// Makes a column. `None`: the object is not a column, but a scalar, a struct, or a table without columns.
 fn column(site: &Site<'_>, opener: &mut ColumnOpener<'_>, name: &BString, object: &Object) -> Option<Column> {
     let path = join(site.path, name);
     let kind = kind(object).filter(|_| matches!(object, Object::Group { .. }));

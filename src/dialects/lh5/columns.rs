@@ -1,4 +1,4 @@
-//! Opens objects that make a single column.
+//! Opens objects that make single columns.
 
 use std::sync::Arc;
 
@@ -18,39 +18,39 @@ use crate::store::decode::{FillTest, widen};
 use crate::store::{DatasetRows, File, Rows, Tally};
 use crate::table::{CompoundRows, EncodedRows, EndRows, Finding, ListRows, Samples, Unreadable};
 
-/// Deepest nesting of columns; each level costs a request.
+/// Deepest nesting of columns to follow; each level costs a request.
 const MOST_LEVELS: usize = 16;
 
-/// Most columns of nested tables: on every level, many links may lead to one group.
+/// Most columns of nested tables to open: on every level, many links may lead to one group.
 const MOST_NESTED: usize = 1_000;
 
 /// An opened column.
 pub(super) struct OpenedColumn {
     pub rows: Arc<dyn Rows>,
-    /// The dataset that holds it, if it is a single one.
+    /// The dataset that holds the column. `None`: several datasets hold it.
     pub dataset: Option<Arc<Dataset>>,
-    /// Attributes of the object with its values, which may lie inside the group of the column.
+    /// Attributes of the object that holds the values, if it lies inside the column's group; else empty.
     pub below: Arc<[Attribute]>,
-    /// Oddities of its parts, by path.
+    /// Oddities counted in parts of the column, by path.
     pub tallies: Vec<(String, Arc<Tally>)>,
 }
 
-/// Opens columns of a file.
+/// Opens the columns of a file.
 pub(super) struct ColumnOpener<'a> {
     pub file: &'a Arc<File>,
     pub interrupt: &'a Interrupt,
     pub findings: Vec<Finding>,
-    /// Columns of nested tables opened so far.
+    /// Number of columns of nested tables opened so far.
     pub nested: usize,
 }
 
-/// The kind that an object's attribute states.
+/// The kind that an object's attribute states. `None`: it states none that LEGEND defines.
 pub(super) fn kind(object: &Object) -> Option<Lh5Datatype> {
     Lh5Datatype::parse(&text(object.attributes(), DATATYPE)?)
 }
 
 impl ColumnOpener<'_> {
-    /// The column in the object at `path`.
+    /// Opens the column in the object at `path`.
     ///
     /// # Errors
     /// Why the object is not a column.
@@ -82,7 +82,7 @@ impl ColumnOpener<'_> {
                 match kind {
                     Some(Lh5Datatype::Table(names)) => self.compound(path, &group, &names, depth),
                     Some(Lh5Datatype::Encoded) => self.encoded(path, &group, tally),
-                    // The members of the group decide, whatever depth the attribute states.
+                    // The members of the group decide, whatever nesting the attribute states.
                     _ if group.link(b"cumulative_length").is_some() => self.lists(path, &group, tally, depth),
                     Some(Lh5Datatype::Struct(_)) => Err(format!("{:?}: shown by itself", said()).into()),
                     _ => Err(format!("a group with datatype {:?}", said()).into()),
@@ -104,7 +104,7 @@ impl ColumnOpener<'_> {
         }
     }
 
-    /// A dataset of any rank, with rows along its first dimension.
+    /// Opens a dataset of any rank, with rows along its first dimension.
     fn array(
         &mut self,
         path: &str,
@@ -125,7 +125,7 @@ impl ColumnOpener<'_> {
         Ok(OpenedColumn { rows, dataset: Some(dataset.clone()), below: Arc::default(), tallies: Vec::new() })
     }
 
-    /// A dataset of rank 1 in a group.
+    /// Opens the dataset of rank 1 with this name in a group.
     fn member(&mut self, path: &str, group: &Group, name: &str) -> Result<Arc<dyn Rows>, Unreadable> {
         match datasets::object(group, name)? {
             Object::Dataset(dataset) if dataset.shape.len() == 1 => {
@@ -213,7 +213,7 @@ impl ColumnOpener<'_> {
             }
         };
         let samples = match datasets::object(group, "decoded_size")? {
-            // One size for all waveforms, stored as a scalar.
+            // There is one size for all waveforms, stored as a scalar.
             Object::Dataset(size) if size.shape.is_empty() => {
                 let opened = datasets::open(self.file, &join(path, b"decoded_size"), size)?;
                 Samples::All(one(&DatasetRows::plain(opened, 1), self.interrupt)?)
@@ -229,26 +229,27 @@ impl ColumnOpener<'_> {
     }
 }
 
-/// The only row: the number of samples of every waveform.
+/// Reads the only row: the number of samples that every waveform has.
 fn one(rows: &dyn Rows, interrupt: &Interrupt) -> Result<u32, Unreadable> {
     let array = rows.array(0..1, interrupt)?;
     let size = widen::signed(&array).filter(|sizes| sizes.len() == 1).map(|sizes| sizes.value(0));
     size.and_then(|size| u32::try_from(size).ok()).ok_or_else(|| format!("decoded_size is {}", said(size)).into())
 }
 
-/// A dataset by itself, in the type that its attribute `datatype` states. `None`: the attribute adds nothing.
+/// The dataset, for being shown by itself, with the type that its attribute `datatype` states. `None`: the attribute
+/// adds nothing.
 pub(super) fn meant(dataset: &Arc<Dataset>) -> Option<Arc<Dataset>> {
     let Lh5Datatype::Array(element) = Lh5Datatype::parse(&text(&dataset.attributes, DATATYPE)?)? else { return None };
     read(dataset, &element)
 }
 
-/// A dataset whose elements are read as another type. `None`: they are read as stored.
+/// The dataset with another type to read its elements as. `None`: they are read as stored.
 fn read(dataset: &Dataset, element: &Lh5Element) -> Option<Arc<Dataset>> {
     let datatype = read_as(&dataset.datatype, element)?;
     Some(Arc::new(dataset.described(|dataset| dataset.datatype = datatype)))
 }
 
-/// The type to read elements of a stored type as. `None`: they are read as stored.
+/// The type as which to read elements of a stored type. `None`: they are read as stored.
 fn read_as(stored: &Datatype, element: &Lh5Element) -> Option<Datatype> {
     let Class::Integer { .. } = stored.class else { return None };
     let class = match element {

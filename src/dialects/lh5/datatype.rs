@@ -1,17 +1,18 @@
-//! Parses the attribute `datatype`: the kind of an object (LEGEND data format specifications, "Data types").
+//! Parses the attribute `datatype`, which states the kind of an object (LEGEND data format specifications, "Data
+//! types").
 
 use bstr::BString;
 
 /// The kind of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lh5Datatype {
-    /// Columns of one length, in this order.
+    /// A table, with the names of its columns in order.
     Table(Vec<BString>),
-    /// Members of any length.
+    /// A struct, with the names of its members, which may have any length.
     Struct(Vec<BString>),
-    /// A scalar, or an array of any rank, of such elements.
+    /// A scalar, or an array of any rank, of elements of this kind.
     Array(Lh5Element),
-    /// Lists of different lengths; their values have a `datatype` of their own.
+    /// Lists of different lengths, whose values have a `datatype` of their own.
     Lists,
     /// Encoded waveforms.
     Encoded,
@@ -24,13 +25,13 @@ pub(super) enum Lh5Element {
     Stored,
     /// Booleans: every nonzero value is true.
     Boolean,
-    /// Numbers with names.
+    /// Numbers that have names.
     Enumeration(Vec<(BString, i64)>),
-    /// An unknown kind, by this name.
+    /// A kind that hepfs does not know, by its name.
     Unknown(String),
 }
 
-/// Deepest nesting of brackets.
+/// Deepest nesting of kinds.
 const MOST_LEVELS: usize = 16;
 
 impl Lh5Datatype {
@@ -104,7 +105,7 @@ fn scalar(text: &str) -> Lh5Element {
     }
 }
 
-/// The names in a list with balanced brackets.
+/// Splits a list of names in which brackets are balanced.
 fn names(inner: &str) -> Vec<BString> {
     let mut depth = 0_i32;
     let parts = inner.split(|c| {

@@ -17,13 +17,13 @@ use crate::source::Interrupt;
 use crate::store::{DatasetRows, Rows, Tally};
 use crate::table::{CastRows, Column, EdgeRows, Edges, Finding, Meaning, Table, Unreadable};
 
-/// Most edges of an axis that are stored one by one: all are read at once.
+/// Most edges of an axis that are stored one by one, and all read at once.
 const MOST_EDGES: u64 = 1 << 20;
 
-/// Largest relative distance of a number of bins from an integer.
+/// Largest relative distance from an integer that a number of bins may have.
 const NEARLY: f64 = 1e-5;
 
-/// The members of a histogram, in bytewise order.
+/// The members of a histogram, in order of their bytes.
 const MEMBERS: [&str; 3] = ["binning", "isdensity", "weights"];
 
 /// Whether a struct with these members is a histogram.
@@ -33,7 +33,7 @@ pub(super) fn is_histogram(names: &[BString]) -> bool {
     names == MEMBERS
 }
 
-/// The table of a histogram.
+/// Makes the table of a histogram.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let mut histogram = Histogram { site, interrupt, findings: Vec::new() };
     let columns = histogram.columns(group).unwrap_or_else(|reason| {
@@ -58,12 +58,12 @@ struct Histogram<'a> {
     findings: Vec<Finding>,
 }
 
-/// An axis: its name in the file, its bins, and their description.
+/// An axis: its name in the file, and its bins.
 struct Axis {
     name: BString,
     edges: Arc<Edges>,
     units: Option<String>,
-    /// Whether the lower edge belongs to the bin, instead of the upper one.
+    /// Whether a bin includes its lower edge, rather than its upper one. `None`: the file does not say.
     closed_left: Option<bool>,
 }
 
@@ -79,7 +79,7 @@ impl Histogram<'_> {
         };
         let binning = self.group(datasets::object(group, "binning")?)?;
         let numbered = numbered(&binning);
-        // Checked before any axis is opened, since there may be many.
+        // This is checked before any axis is opened, since there may be many.
         if numbered.len() != weights.shape.len() {
             return Err(format!("{} axes, weights of {:?}", numbered.len(), weights.shape).into());
         }
@@ -94,7 +94,7 @@ impl Histogram<'_> {
         let bins: Vec<u64> = axes.iter().map(|axis| axis.edges.bins()).collect();
         let backwards: Vec<u64> = bins.iter().rev().copied().collect();
         let (fits, fits_backwards) = (bins == weights.shape, backwards == weights.shape);
-        // Julia counts from 1 and stores dimensions in its own order, the first one fastest.
+        // Julia counts from 1, and stores the dimensions in its own order, the first one fastest.
         let is_reversed = fits_backwards && bins.len() > 1 && (!fits || begins_at_one);
         if is_reversed {
             self.report("its dimensions are those of its axes in reverse, as Julia writes them".into());
@@ -175,7 +175,8 @@ impl Histogram<'_> {
         Ok(Axis { name, edges: Arc::new(edges), units, closed_left: closed_left.map(|closed| closed != 0.0) })
     }
 
-    /// Edges given by the first, the last, and a step or their number; without either, by steps of 1.
+    /// Reads evenly spaced edges: the first and the last, and a step or the number of edges. Without either, the step
+    /// is 1.
     fn even(&self, group: &Group) -> Result<Edges, Unreadable> {
         let number = |name: &str| datasets::object(group, name).ok().and_then(|object| self.number(name, object));
         let (Some(first), Some(last)) = (number("first"), number("last")) else {
@@ -192,7 +193,7 @@ impl Histogram<'_> {
         Ok(Edges::Even { first, last, bins: whole as u64 })
     }
 
-    /// A dataset of numbers as float64.
+    /// Opens a dataset of numbers as float64.
     fn floats(&self, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, Unreadable> {
         let rows = Arc::new(DatasetRows::plain(datasets::open(self.site.file, path, dataset)?, u64::MAX));
         match &rows.facts().data_type {
@@ -201,7 +202,7 @@ impl Histogram<'_> {
         }
     }
 
-    /// A scalar as a number; a boolean is 0 or 1.
+    /// Reads a scalar as a number; a boolean is 0 or 1. `None`: not a number, or unreadable.
     fn number(&self, path: &str, object: &Object) -> Option<f64> {
         let Object::Dataset(dataset) = object else { return None };
         if !dataset.shape.is_empty() || dataset.null {
@@ -217,7 +218,7 @@ impl Histogram<'_> {
     }
 }
 
-/// The axes by number: `axis_10` follows `axis_2`.
+/// Sorts the axes by their numbers, so that `axis_10` follows `axis_2`.
 fn numbered(binning: &Group) -> Vec<(u32, &BString)> {
     let number = |name: &BString| name.strip_prefix(b"axis_")?.to_str().ok()?.parse().ok();
     let names = binning.links.iter().map(|link| &link.name);

@@ -1,12 +1,12 @@
-//! LEGEND HDF5 (LH5): data of detectors. The attribute `datatype` states the kind of every object.
+//! LEGEND HDF5 (LH5): detector data. The attribute `datatype` states the kind of every object.
 //!
 //! A fill value is an ordinary value; only the attribute `_FillValue` can make values missing. A table is a group of
-//! columns. Some columns are groups themselves: lists, tables, encoded waveforms. Booleans and enumerations outside of
-//! tables are files.
+//! columns. Some columns are groups themselves: lists, tables, encoded waveforms. Datasets of booleans or of an
+//! enumeration outside of tables are shown as files.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `datatype` | reads the attribute |
+//! | `datatype` | parses the attribute |
 //! | `columns` | opens objects that make a single column |
 //! | `build` | makes the table |
 //! | `histogram` | makes the table of a histogram: a row for each bin |
@@ -57,7 +57,7 @@ impl Dialect for Lh5 {
 
     fn claims(&self, here: &Here<'_>) -> Claims {
         let listed: HashSet<BString> = listed(&here.group.attributes).unwrap_or_default().into_iter().collect();
-        // A nested table is a column and also a table by itself; a struct is not a column.
+        // A nested table is a column, but also a table by itself; a struct is not a column.
         let is_column = |object: &Object| match object {
             Object::Dataset(dataset) => !dataset.shape.is_empty(),
             Object::Group { .. } => {
@@ -84,7 +84,7 @@ impl Dialect for Lh5 {
         let Of::Dataset(stored) = site.of else { return Err("no dataset".into()) };
         let read = columns::meant(stored).ok_or("neither booleans nor an enumeration")?;
         let single = Arrays.files(&Site { of: Of::Dataset(&read), ..*site }, name, interrupt)?;
-        // `.npy` files have the stored type.
+        // `.npy` files keep the stored type.
         let datatype = stored.datatype.clone();
         Ok(Single { whole: Table { dialect: self.about().name, ..single.whole }, datatype, ..single })
     }
@@ -95,7 +95,7 @@ fn is_histogram(attributes: &[Attribute]) -> bool {
     matches!(kind, Some(Lh5Datatype::Struct(names)) if histogram::is_histogram(&names))
 }
 
-/// The columns of a group that is declared a table. `None`: any other group.
+/// Names of the columns of a group that is declared a table. `None`: any other group.
 fn listed(attributes: &[Attribute]) -> Option<Vec<BString>> {
     match Lh5Datatype::parse(&text(attributes, DATATYPE)?)? {
         Lh5Datatype::Table(names) => Some(names),

@@ -6,8 +6,8 @@
 //! /col_attrs    datasets of m rows      /col_graphs/NAME
 //! ```
 //!
-//! Only its place marks a group. A fill value is an ordinary value; only the attribute `_FillValue` can make values
-//! missing.
+//! A group is recognised by its path alone, in a file that has the matrix and both groups of attributes. A fill value
+//! is an ordinary value; only the attribute `_FillValue` can make values missing.
 
 mod rules;
 
@@ -22,13 +22,14 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Column, Finding, Table};
 
-/// The groups of attributes, by the axis of the matrix, and their members that label rows.
+/// Paths of the groups of attributes, by the axis of the matrix that they describe, and the members of each that may
+/// label rows.
 const ATTRIBUTES: [(&str, &[&str]); 2] = [("/row_attrs", &["Gene", "Accession"]), ("/col_attrs", &["CellID"])];
 
 /// Prefixes of the paths of graphs.
 const GRAPHS: [&str; 2] = ["/row_graphs/", "/col_graphs/"];
 
-/// The columns of a graph.
+/// The columns of a graph: the ends and the weights of its edges.
 const EDGES: [&str; 3] = ["a", "b", "w"];
 
 /// The Loom dialect.
@@ -65,7 +66,7 @@ impl Dialect for Loom {
         let mut findings = Vec::new();
         let shown: HashSet<&BString> = found.iter().map(|(name, _)| *name).collect();
         for (name, dataset) in group.datasets() {
-            // A graph may have other datasets beside its edges.
+            // A graph may have datasets other than those of its edges.
             if !shown.contains(name) && (axis(site.path).is_some() || dataset.shape != [rows]) {
                 let found = format!("extents {:?}, of {rows} rows: shown by itself", dataset.shape);
                 findings.push(Finding::new(join(site.path, name), &rules::LENGTH, found));
@@ -88,12 +89,12 @@ impl Dialect for Loom {
     }
 }
 
-/// The axis of the matrix that the group at a path describes.
+/// The axis of the matrix that the group at a path describes. `None`: not a group of attributes.
 fn axis(path: &str) -> Option<usize> {
     ATTRIBUTES.iter().position(|(group, _)| *group == path)
 }
 
-/// The columns of a group, row labels first. `None`: not a table.
+/// Finds the columns of a group, the row labels first. `None`: the group is not a table.
 fn columns<'a>(
     file: &Arc<File>,
     path: &str,

@@ -19,36 +19,38 @@ use crate::source::Interrupt;
 use crate::store::{Hints, Rows};
 use crate::table::{HeldRows, Unreadable, common_type};
 
-/// References as MATLAB writes them: addresses.
+/// The type of references as MATLAB writes them, which hold addresses.
 const OBJECTS: Class = Class::Reference(ReferenceKind::Object);
 
-/// The group with the targets of cells.
+/// Name of the group with the targets of cells.
 const REFERRED: &str = "#refs#";
 
-/// Most cells of a column: they are read when the table is opened.
+/// Most cells in a column: they are all read when the table is opened.
 const MOST_CELLS: u64 = 1 << 16;
 
-/// Number of cells to read references of at once: a name may take 64 KiB.
+/// Number of cells whose references are read at once: the name of a target may take 64 KiB.
 const AT_ONCE: u64 = 1 << 10;
 
-/// Number of cells of a struct to look up one by one. Beyond it, hepfs lists the whole group of targets, which may have
-/// millions of links in a file with thousands of structs.
+/// Number of cells of a struct to look up one by one. If there are more, hepfs lists the whole group of targets, which
+/// may have millions of links in a file with thousands of structs.
 const ONE_BY_ONE: u64 = 1 << 10;
 
-/// Most cells of all columns of a struct, and most bytes of their texts.
+/// Most cells in all columns of a struct.
 const ALL_CELLS: u64 = 1 << 20;
+/// Most bytes in the texts of all columns of a struct.
 const ALL_BYTES: usize = 64 << 20;
 
 /// Reads the cells of a struct's columns.
 pub(super) struct CellReader<'a> {
     site: &'a Site<'a>,
     interrupt: &'a Interrupt,
-    /// Possible targets by name, once listed.
+    /// The possible targets by name, once they are listed.
     known: Option<Result<HashMap<BString, Arc<Dataset>>, Unreadable>>,
-    /// Cells that may still be looked up one by one.
+    /// Number of cells that may still be looked up one by one.
     one_by_one: u64,
-    /// Cells and bytes of texts that may still be read.
+    /// Number of cells that may still be read.
     cells: u64,
+    /// Bytes of texts that may still be read.
     bytes: usize,
 }
 
@@ -57,7 +59,7 @@ impl<'a> CellReader<'a> {
         Self { site, interrupt, known: None, one_by_one: ONE_BY_ONE, cells: ALL_CELLS, bytes: ALL_BYTES }
     }
 
-    /// Targets of a dataset's cells, at most `most` of them: paths and datasets.
+    /// Finds the targets of the first `most` cells in a dataset: the path and the dataset of each.
     fn referred(
         &mut self,
         path: &str,
@@ -71,7 +73,7 @@ impl<'a> CellReader<'a> {
             return Err(format!("{count} cells, more than {MOST_CELLS}").into());
         }
         self.cells = self.cells.checked_sub(count).ok_or_else(more)?;
-        // References of other types than MATLAB's do not hold addresses.
+        // References of other types than MATLAB's hold no addresses.
         let width = references.stored_width().filter(|_| dataset.datatype.class == OBJECTS);
         let (mut cells, mut stored) = (Vec::new(), Vec::new());
         for start in (0..count).step_by(AT_ONCE as usize) {
@@ -99,7 +101,8 @@ impl<'a> CellReader<'a> {
         Ok(cells)
     }
 
-    /// The target of this name; `address` is a hint to where it lies.
+    /// Finds the target of this name. If its `address` is known, it is looked up there, as long as the number of such
+    /// lookups allows.
     fn cell(&mut self, name: &str, address: Option<u64>) -> Result<Option<Arc<Dataset>>, Unreadable> {
         let Self { site, interrupt, .. } = *self;
         if let (Some(address), Some(left)) = (address, self.one_by_one.checked_sub(1)) {
@@ -114,7 +117,7 @@ impl<'a> CellReader<'a> {
         Ok(known.get(name.as_bytes().as_bstr()).cloned())
     }
 
-    /// The text of a cell.
+    /// Reads the text in a cell.
     fn text(&mut self, path: &str, cell: &Arc<Dataset>) -> Result<String, Unreadable> {
         self.interrupt.check()?;
         let text = characters(self.site, path, cell, self.interrupt)?;
@@ -122,7 +125,7 @@ impl<'a> CellReader<'a> {
         Ok(text)
     }
 
-    /// The texts in a dataset's cells.
+    /// Reads the texts in a dataset's cells.
     pub fn texts(&mut self, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, Unreadable> {
         let mut texts = LargeStringBuilder::new();
         for (row, (path, cell)) in self.referred(path, dataset, u64::MAX)?.into_iter().enumerate() {
@@ -131,8 +134,8 @@ impl<'a> CellReader<'a> {
         Ok(Arc::new(HeldRows::new(Arc::new(texts.finish()), false, Hints::default())))
     }
 
-    /// The single numbers or texts in a dataset's cells, at most `most` of them, in one type for all. A value without
-    /// elements is null.
+    /// Reads the single numbers or texts in the first `most` cells of a dataset, converted to one type. A value without
+    /// elements becomes null.
     pub fn values(&mut self, path: &str, dataset: &Arc<Dataset>, most: u64) -> Result<Arc<dyn Rows>, Unreadable> {
         let mut values = Vec::new();
         for (row, (path, cell)) in self.referred(path, dataset, most)?.into_iter().enumerate() {
@@ -141,7 +144,7 @@ impl<'a> CellReader<'a> {
         let mut types = values.iter().flatten().map(|value| value.data_type().clone());
         let first = types.next().ok_or("none of them has a value")?;
         let common = types.try_fold(first, |common, own| {
-            // Floats would round integers of 64 bits.
+            // As floats, integers of 64 bits would be rounded.
             let is_rounded = common.is_floating() != own.is_floating()
                 && [&common, &own].iter().any(|one| matches!(one, DataType::Int64 | DataType::UInt64));
             common_type(&common, &own).filter(|_| !is_rounded).ok_or_else(|| format!("{common} beside {own}"))
@@ -158,7 +161,7 @@ impl<'a> CellReader<'a> {
         Ok(Arc::new(HeldRows::new(array, true, Hints::default())))
     }
 
-    /// The single number or text in a cell. `None`: a value without elements, other than a text.
+    /// Reads the single number or text in a cell. `None`: the cell holds a value without elements that is not a text.
     fn value(&mut self, path: &str, cell: &Arc<Dataset>) -> Result<Option<ArrayRef>, Unreadable> {
         if is_text(cell) {
             return Ok(Some(Arc::new(LargeStringArray::from(vec![self.text(path, cell)?]))));
@@ -179,7 +182,7 @@ fn more() -> String {
     format!("more than {ALL_CELLS} cells, or {ALL_BYTES} bytes of texts, of a struct")
 }
 
-/// The datasets that cells may refer to.
+/// Lists the datasets to which cells may refer.
 fn referred(site: &Site<'_>, interrupt: &Interrupt) -> Result<HashMap<BString, Arc<Dataset>>, Unreadable> {
     let root = site.file.group(site.file.info().root, interrupt)?;
     let group = match root.link(REFERRED.as_bytes()).and_then(|link| link.target.object()) {
@@ -189,7 +192,7 @@ fn referred(site: &Site<'_>, interrupt: &Interrupt) -> Result<HashMap<BString, A
     Ok(group.datasets().map(|(name, dataset)| (name.clone(), dataset.clone())).collect())
 }
 
-/// The text of a cell.
+/// Reads the text in a cell.
 fn characters(site: &Site<'_>, path: &str, cell: &Arc<Dataset>, interrupt: &Interrupt) -> Result<String, Unreadable> {
     if !is_text(cell) {
         return Err("is no text".into());

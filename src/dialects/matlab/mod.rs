@@ -1,13 +1,13 @@
 //! MATLAB 7.3: a struct whose numeric fields are vectors of one length is a table; its members are also shown by
 //! themselves.
 //!
-//! A vector is a dataset of rank 2 with an axis of length 1. Texts are cells: references to characters in `/#refs#`. A
-//! sparse matrix is a table of its stored entries: `data`, `ir` (rows), `jc` (pointers of columns). Characters outside
-//! of structs are texts, and bytes of class `logical` are booleans.
+//! A vector is a dataset of rank 2 with an axis of length 1. A column of texts is a dataset of cells: references to
+//! characters in `/#refs#`. A sparse matrix is a table of its stored entries: `data`, `ir` (rows), `jc` (pointers of
+//! columns). Characters outside of structs are texts, and bytes of class `logical` are booleans.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `cells` | reads the targets of cells |
+//! | `cells` | reads what the cells of a struct hold |
 //! | `structs` | makes the table of an array of structs, from fields that are single numbers or texts |
 
 mod cells;
@@ -33,29 +33,30 @@ use crate::store::decode::{HeapBytes, Resolve, widen};
 use crate::store::{File, Hints, Rows, Tally};
 use crate::table::{Column, Finding, HeldRows, Single, SingleForm, Table, Unreadable};
 
-/// The attribute that names the class of a value.
+/// The attribute that states the class of a value.
 const CLASS: &str = "MATLAB_class";
 
-/// The attribute of a value without elements, whose dataset holds its dimensions.
+/// The attribute of a value without elements, whose dataset holds its dimensions instead.
 const EMPTY: &str = "MATLAB_empty";
 
 /// The attribute of a struct that lists its fields.
 const FIELDS: &str = "MATLAB_fields";
 
-/// The attribute of a sparse matrix with its number of rows, and the members that hold the matrix.
+/// The attribute of a sparse matrix that states its number of rows.
 const SPARSE: &str = "MATLAB_sparse";
+/// The members that hold a sparse matrix.
 const PARTS: [&str; 3] = ["data", "ir", "jc"];
 
-/// Least rows of a struct that also has single values.
+/// Fewest rows of the table of a struct that also has single values.
 const SOME_ROWS: u64 = 4;
 
-/// Distinguishes the column of a vector's elements from the dataset's own.
+/// Number that distinguishes the column of a vector's elements from the dataset's own column.
 const VECTOR: u32 = 1 << 29;
 
-/// Most characters of a text outside of structs, which stays in memory with its files.
+/// Most characters in a text outside of structs: it stays in memory as long as its files are in use.
 const MOST_OF_ONE: u64 = 1 << 16;
 
-/// Most characters of a cell: each takes some 24 bytes during reading.
+/// Most characters in a cell: each takes some 24 bytes while it is read.
 const MOST_CHARACTERS: u64 = 1 << 20;
 
 /// The MATLAB dialect.
@@ -117,7 +118,7 @@ impl Dialect for Matlab {
         let is_empty = attribute(&stored.attributes, EMPTY).is_some();
         let files =
             single.files.into_iter().filter(|file| !is_empty || matches!(file.form, SingleForm::Npy | SingleForm::Raw));
-        // `.npy` keeps booleans as stored, and complex numbers as complex.
+        // `.npy` files keep booleans as stored, but have complex numbers as such.
         let datatype = if read.datatype.size == 1 { stored.datatype.clone() } else { read.datatype.clone() };
         Ok(Single {
             files: files.collect(),
@@ -129,7 +130,7 @@ impl Dialect for Matlab {
     }
 }
 
-/// Whether MATLAB's values, or their number of rows, differ from the stored ones.
+/// Whether the values that MATLAB means, or their number of rows, differ from the stored ones.
 fn is_read_otherwise(dataset: &Dataset) -> bool {
     let has = |name| attribute(&dataset.attributes, name).is_some();
     let is_long = is_text(dataset) && dataset.len().is_none_or(|count| count > MOST_OF_ONE);
@@ -137,14 +138,14 @@ fn is_read_otherwise(dataset: &Dataset) -> bool {
     has(CLASS) && (has(EMPTY) || is_text(dataset) || is_other) && !is_long
 }
 
-/// Whether elements are characters, of one text or of several; or whether the dataset stands for an empty text.
+/// Whether the dataset holds the characters of one or several texts, or stands for an empty text.
 fn is_text(dataset: &Dataset) -> bool {
     let is_unit = matches!(dataset.datatype.class, Class::Integer { .. }) && dataset.datatype.size <= 8;
     is_unit && is(&dataset.attributes, "char") && dataset.shape.len() == 2 && !dataset.null
         || is(&dataset.attributes, "char") && attribute(&dataset.attributes, EMPTY).is_some()
 }
 
-/// The complex type of MATLAB's compounds of `real` and `imag`.
+/// The complex type of a dataset whose elements are MATLAB's compounds of `real` and `imag`. `None`: they are not.
 fn complex(dataset: &Dataset) -> Option<Datatype> {
     let Class::Compound { fields } = &dataset.datatype.class else { return None };
     let [real, imaginary] = fields.as_slice() else { return None };
@@ -162,7 +163,7 @@ fn is_logical(dataset: &Dataset, attributes: &[Attribute]) -> bool {
     dataset.datatype.size == 1 && is(attributes, "logical")
 }
 
-/// A field that may be a column.
+/// A field of a struct that may be a column.
 #[derive(Clone, Copy)]
 struct Field<'a> {
     name: &'a BString,
@@ -174,14 +175,15 @@ fn is(attributes: &[Attribute], class: &str) -> bool {
     text(attributes, CLASS).as_deref() == Some(class)
 }
 
-/// Number of elements of a vector. `None`: not a vector.
+/// Number of elements in a vector. `None`: not a vector.
 fn length(dataset: &Dataset) -> Option<u64> {
     let is_vector = dataset.shape.len() == 2 && dataset.shape.contains(&1) && !dataset.null;
     product(&dataset.shape).filter(|_| is_vector && attribute(&dataset.attributes, EMPTY).is_none())
 }
 
-/// The columns of a struct, in its order: vectors of numbers, all of one length of at least two, and cells of the same
-/// length. Single values do not count. `None`: not a table.
+/// Finds the columns of a struct, in its order: vectors of numbers, all of one length of at least two, and cells of the
+/// same length. Single values are no columns, but if there are some, the length must be [`SOME_ROWS`] or more. `None`:
+/// the struct is not a table.
 fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
     let (mut fields, mut rows, mut has_values) = (Vec::new(), None, false);
     for link in &group.links {
@@ -201,14 +203,14 @@ fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
         }
         fields.push(Field { name: &link.name, dataset, is_cell });
     }
-    // Beside single values, a vector of two or three numbers may be just a setting.
+    // Beside single values, a vector of two or three numbers may be only a setting.
     let rows = rows.filter(|rows| *rows >= if has_values { SOME_ROWS } else { 2 })?;
     fields.retain(|field| length(field.dataset) == Some(rows));
     in_order(group, &mut fields);
     (fields.len() > 1).then_some(fields)
 }
 
-/// Whether elements are numbers or booleans.
+/// Whether the elements are numbers or booleans.
 fn are_numbers(dataset: &Dataset) -> bool {
     let class = text(&dataset.attributes, CLASS).unwrap_or_default();
     let is_number = matches!(class.as_str(), "double" | "single" | "logical")
@@ -222,7 +224,8 @@ fn in_order(group: &Group, fields: &mut [Field<'_>]) {
     fields.sort_by_key(|field| order.get(field.name).copied().unwrap_or(usize::MAX));
 }
 
-/// The fields in the struct's own order, from sequences of characters. Empty if the struct has no list.
+/// Names of the fields in the struct's own order, which an attribute lists as sequences of characters. Empty if there
+/// is no list.
 fn listed(group: &Group) -> Vec<BString> {
     let stored = attribute(&group.attributes, FIELDS).and_then(|listed| {
         let Class::Sequence { base } = &listed.datatype.class else { return None };
@@ -235,7 +238,7 @@ fn listed(group: &Group) -> Vec<BString> {
     names.flatten().collect()
 }
 
-/// The table of a struct.
+/// Makes the table of a struct.
 fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Interrupt) -> Table {
     let rows = fields.first().and_then(|field| length(field.dataset)).unwrap_or(0);
     let (mut findings, mut cells) = (Vec::new(), CellReader::new(site, interrupt));
@@ -266,18 +269,18 @@ fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Int
     }
 }
 
-/// The column of a vector's elements, along whichever axis they lie.
+/// Makes the column of a vector's elements, whichever axis they lie along.
 fn vector(file: &Arc<File>, path: &str, name: BString, dataset: &Arc<Dataset>) -> Column {
     let tally = Arc::<Tally>::default();
     let read = read(dataset, &dataset.attributes);
     let rows = datasets::rows(file, path, &read, u64::MAX, &Fill::Default, &tally);
-    // Elements make another column than slices along the first axis.
+    // A column of elements is not the column of slices along the first axis.
     let id = ColumnId { object: dataset.id, field: VECTOR };
     let (attributes, dataset) = (dataset.attributes.clone(), Some(dataset.clone()));
     Column { attributes, dataset, ..Column::new(name, path.to_owned(), id, rows, tally) }
 }
 
-/// The extents of a sparse matrix. `None`: not a sparse matrix, or one without elements.
+/// Number of rows and of columns of a sparse matrix. `None`: not a sparse matrix, or one without elements.
 fn shape(group: &Group) -> Option<[u64; 2]> {
     let rows = unsigned(&group.attributes, SPARSE)?;
     let parts = PARTS.map(|part| datasets::of_rank(group, part, 1).and_then(|part| part.len()));
@@ -285,12 +288,12 @@ fn shape(group: &Group) -> Option<[u64; 2]> {
     Some([rows, pointers.checked_sub(1)?])
 }
 
-/// The table of a sparse matrix; row and column numbers count from 0, as stored.
+/// Makes the table of a sparse matrix, whose row and column numbers count from 0, as they are stored.
 fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let (mut findings, mut columns) = (Vec::new(), Vec::new());
     match Triples::of(site, group, PARTS, shape(group), 1, interrupt) {
         Ok(mut triples) => {
-            // The class is an attribute of the matrix, not of its parts.
+            // The class is stated by an attribute of the matrix, not of its parts.
             let values = read(triples.values.dataset, &group.attributes);
             triples.values.dataset = &values;
             findings.extend(
@@ -311,7 +314,8 @@ fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     }
 }
 
-/// A dataset in MATLAB's type, by the class in the attributes: bytes of class `logical` are booleans.
+/// The dataset with the type that MATLAB means: bytes of class `logical`, as these attributes state it, are booleans,
+/// and compounds of `real` and `imag` are complex numbers.
 fn read(dataset: &Arc<Dataset>, attributes: &[Attribute]) -> Arc<Dataset> {
     let datatype = match complex(dataset) {
         Some(datatype) => datatype,
@@ -321,7 +325,7 @@ fn read(dataset: &Arc<Dataset>, attributes: &[Attribute]) -> Arc<Dataset> {
     Arc::new(dataset.described(|dataset| dataset.datatype = datatype))
 }
 
-/// The files of characters outside of structs: of one text, or of one text for each line.
+/// Makes the files of characters outside of structs, which are one text, or several texts as lines.
 fn texts(
     site: &Site<'_>,
     name: &BString,
@@ -353,12 +357,13 @@ fn texts(
     })
 }
 
-/// Whether characters make up one text: along one axis, or no characters at all.
+/// Whether characters make up a single text: they lie along one axis, or there are none.
 fn is_one(dataset: &Dataset) -> bool {
     attribute(&dataset.attributes, EMPTY).is_some() || dataset.shape.iter().any(|extent| *extent <= 1)
 }
 
-/// The texts of characters, along the first axis; a vector is one text.
+/// Reads the texts that characters along the first axis make up, one for each place on the second axis. A vector is one
+/// text.
 fn lines(
     dataset: &Arc<Dataset>,
     site: &Site<'_>,
@@ -379,7 +384,7 @@ fn lines(
     Ok((0..lines)
         .map(|at| {
             let units = units.values().iter().skip(at).step_by(lines);
-            // MATLAB stores UTF-16; other software also stores whole code points.
+            // MATLAB stores UTF-16, but other software also stores whole code points.
             match dataset.datatype.size {
                 2 => String::from_utf16_lossy(&units.map(|unit| *unit as u16).collect::<Vec<_>>()),
                 _ => units.map(|unit| code_point(*unit)).collect(),

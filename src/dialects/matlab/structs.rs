@@ -1,4 +1,4 @@
-//! Makes the table of an array of structs: each field is a dataset of references, one for each struct.
+//! Makes the table of an array of structs, in which each field is a dataset of references, one for each struct.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use crate::dialects::{Checks, Dialect, Here, Of, Site};
 use crate::source::Interrupt;
 use crate::table::{Column, Finding, Table};
 
-/// The fields of an array of structs, in its order: references of one shape without a class. `None`: a single struct.
+/// Finds the fields of an array of structs, in its order: datasets of references, all of one shape, that state no
+/// class. `None`: the group is a single struct.
 pub(super) fn fields(group: &Group) -> Option<Vec<Field<'_>>> {
     let mut fields = Vec::new();
     for link in &group.links {
@@ -37,7 +38,7 @@ pub(super) fn have_values(here: &Here<'_>) -> bool {
     fields.iter().any(|field| cells.values(&join(here.path, field.name), field.dataset, 1).is_ok())
 }
 
-/// The table of an array of structs: a row for each, in MATLAB's order.
+/// Makes the table of an array of structs: a row for each struct, in MATLAB's order.
 pub(super) fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Interrupt) -> Table {
     let rows = fields.first().and_then(|field| field.dataset.len()).unwrap_or(0);
     let (mut findings, mut cells) = (Vec::new(), CellReader::new(site, interrupt));
@@ -45,7 +46,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, inte
         let path = join(site.path, name);
         match cells.values(&path, dataset, u64::MAX) {
             Ok(values) => {
-                // The targets make another column than the references.
+                // A column of targets is not the column of references.
                 let id = ColumnId { object: dataset.id, field: VECTOR };
                 let dataset = Some(dataset.clone());
                 Some(Column { dataset, ..Column::new(name.clone(), path, id, Ok(values), Arc::default()) })

@@ -1,4 +1,4 @@
-//! Opens a variable as a column, by its attributes.
+//! Opens a variable as a column, as its attributes demand.
 
 use std::sync::Arc;
 
@@ -13,29 +13,30 @@ use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, Tally};
 use crate::table::{Column, Expected, Meaning, Near, PackedRows, PaddedRows, Times, Unreadable};
 
-/// Fields that distinguish the readings of a variable: by its elements, and as one text.
+/// Number of the column that has the elements of a variable, rather than slices along its first axis.
 const ELEMENTS: u32 = 1 << 30;
+/// Number of the column that has a variable's characters as a single text.
 const TEXT: u32 = ELEMENTS + 1;
 
-/// Most characters of a text outside of tables.
+/// Most characters in a text outside of tables.
 const MOST_LETTERS: u64 = 1 << 20;
 
-/// Bytes of the widest element that padding makes up.
+/// Bytes of the widest element that can be made up for padding.
 const WIDEST_FILL: u64 = 1 << 20;
 
-/// A column of the slices along a variable's first axis.
+/// Makes the column of the slices along a variable's first axis.
 pub(super) fn column(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>) -> Column {
     column_of(file, path, name, stored, stored.shape.len() <= 1)
 }
 
-/// A column of the elements of a variable of any rank.
+/// Makes the column of the elements of a variable of any rank.
 pub(super) fn elements(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>) -> Column {
     let column = column_of(file, path, name, stored, true);
     let field = if stored.shape.len() > 1 { ELEMENTS } else { column.id.field };
     Column { id: ColumnId { field, ..column.id }, ..column }
 }
 
-/// The text that characters on one dimension make up.
+/// Makes the column of the one text that characters along a dimension make up.
 pub(super) fn text_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>) -> Column {
     let tally = Arc::<Tally>::default();
     let rows = joined(file, path, stored, &tally);
@@ -62,7 +63,7 @@ fn column_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>,
     let tally = Arc::<Tally>::default();
     let rows = rows(file, path, stored, &reading, is_line, &tally);
     let range = reading.range.clone().map(|range| (&rules::VALID_EXCEEDED, range));
-    // Packed numbers are shown as other values than the attributes state.
+    // Packed numbers are shown as other values than the attributes state, so these are not looked for.
     let near = reading.near.clone().filter(|_| reading.packing.linear.is_none() && reading.packing.count.is_none());
     let near = near.map(|nearest| Near { rule: &rules::MISSING, of: String::new(), nearest });
     let expected = (range.is_some() || near.is_some()).then(|| Expected { range, near, ..Expected::default() });
@@ -106,11 +107,11 @@ fn rows(
     };
     let rows: Arc<dyn Rows> = Arc::new(along(is_line, opened, missing, tally.clone()));
     let is_same = reading.dataset.datatype == stored.datatype;
-    // Codes of an enumeration are shown as stored.
+    // An enumeration's codes are read as stored.
     if reading.packing.is_none() && (is_same || matches!(reading.dataset.datatype.class, Class::Enum { .. })) {
         return Ok(rows);
     }
-    // In an array, a time stays a number.
+    // In an array, a count of time stays a number.
     let mut packing = reading.packing.clone();
     packing.count = packing.count.filter(|_| is_line);
     let datatype = (!is_same).then(|| {
@@ -120,7 +121,7 @@ fn rows(
     Ok(Arc::new(PackedRows::new(path.to_owned(), rows, packing, datatype.flatten(), tally.clone())))
 }
 
-/// Rows of a dataset's elements, or of its slices along the first axis.
+/// The elements of a dataset as rows, or the slices along its first axis.
 fn along(is_line: bool, dataset: Arc<store::StoredDataset>, missing: FillTest, tally: Arc<Tally>) -> DatasetRows {
     match is_line {
         true => DatasetRows::new(dataset, u64::MAX, missing, tally),
@@ -128,7 +129,7 @@ fn along(is_line: bool, dataset: Arc<store::StoredDataset>, missing: FillTest, t
     }
 }
 
-/// The same column, padded with nulls behind its last row.
+/// Pads a column with nulls at its end, so that it has `rows` rows.
 pub(super) fn padded(column: Column, stored: &Dataset, rows: u64) -> Column {
     let Ok(own) = &column.rows else { return column };
     if own.len() >= rows {
@@ -150,7 +151,7 @@ pub(super) fn padded(column: Column, stored: &Dataset, rows: u64) -> Column {
     Column { rows: Ok(Arc::new(padded)), stored_strings: texts, ..column }
 }
 
-/// Whether a variable holds characters that make texts along its last axis.
+/// Whether a variable holds characters that make up texts along its last axis.
 pub(super) fn is_text(dataset: &Dataset) -> bool {
     is_character(dataset) && dataset.shape.len() >= 2 && dataset.shape.last() != Some(&0)
 }
@@ -160,7 +161,7 @@ pub(super) fn is_one_text(dataset: &Dataset) -> bool {
     is_character(dataset) && matches!(dataset.shape[..], [1..=MOST_LETTERS]) && !scales::is_scale(dataset)
 }
 
-/// Whether elements are single characters.
+/// Whether the elements are single characters.
 pub(super) fn is_character(dataset: &Dataset) -> bool {
     matches!(dataset.datatype.class, Class::FixedString { .. }) && dataset.datatype.size == 1
 }

@@ -58,27 +58,28 @@ const STATED: [&str; 2] = [stated::NAME, "missing_value"];
 /// Most values of an attribute to read.
 const MOST_VALUES: usize = 4096;
 
-/// How to read the elements of a variable.
+/// How to read the elements of a variable, according to its attributes.
 #[derive(Debug)]
 pub(super) struct VariableReading {
-    /// The variable with the type to read its elements as, which may differ from the stored one.
+    /// The variable, with the type as which to read its elements; this may differ from the stored one.
     pub dataset: Arc<Dataset>,
-    /// The elements that mean missing, unless `packing` lists the missing numbers.
+    /// The elements that mean missing, unless `packing` lists missing numbers instead.
     pub missing: Vec<Fill>,
-    /// The meaning of numbers.
+    /// How stored numbers become the shown ones.
     pub packing: Packing,
-    /// Integers that count time without further conversion: attoseconds of the unit, and the epoch.
+    /// How unpacked integers count time: attoseconds of the unit, and the epoch; or why they stay numbers. `None`: they
+    /// do not count time.
     pub times: Option<Result<(i128, Instant), Unreadable>>,
-    /// The least and the greatest shown number, according to the file.
+    /// The least and the greatest number to be shown, according to the file.
     pub range: Option<[Option<Scalar>; 2]>,
-    /// The number nearest to a stated missing value that is not exact in the variable's type.
+    /// The number nearest to a stated missing value that the variable's type cannot hold exactly.
     pub near: Option<Scalar>,
-    /// Broken rules, and what was found.
+    /// The rules that the attributes break, and what was found.
     pub findings: Vec<(&'static Rule, String)>,
 }
 
 impl VariableReading {
-    /// Reads the attributes of `stored`. Without `wants_times`, instants stay numbers.
+    /// Reads the attributes of `stored`. Unless `wants_times` is set, instants stay numbers.
     pub fn of(stored: &Arc<Dataset>, wants_times: bool) -> Self {
         let mut reading = Self {
             dataset: stored.clone(),
@@ -101,7 +102,7 @@ impl VariableReading {
         match (&stored.datatype.class, is_number(&reading.dataset.datatype)) {
             (Class::FixedString { .. }, _) if stored.datatype.size == 1 => {
                 reading.find_encoding(stored);
-                // Characters along a second axis make texts, which are never missing.
+                // Characters along a second axis make up texts, which are never missing.
                 if stored.shape.len() == 1 {
                     reading.missing = reading.stated(stored).into_iter().collect();
                 }
@@ -130,7 +131,7 @@ impl VariableReading {
         self.findings.push((rule, found.into()));
     }
 
-    /// The type that the producer means.
+    /// The type that the producer of the variable means.
     fn read_as(&mut self, stored: &Dataset) -> Datatype {
         let (datatype, attributes) = (&stored.datatype, &stored.attributes);
         if !matches!(datatype.class, Class::Integer { .. }) {
@@ -147,12 +148,12 @@ impl VariableReading {
         }
     }
 
-    /// The names of an enumeration by `flag_values`. `None`: no enumeration.
+    /// The members of an enumeration according to `flag_values`. `None`: the variable is not an enumeration.
     fn flags(&mut self, stored: &Dataset, plain: &Datatype) -> Option<Vec<EnumerationMember>> {
         let attributes = &stored.attributes;
         let values = attribute(attributes, "flag_values")?;
         let is_packed = ["scale_factor", "add_offset"].iter().any(|name| attribute(attributes, name).is_some());
-        // Masks combine several flags in one number.
+        // With masks, one number combines several flags.
         if is_packed || attribute(attributes, "flag_masks").is_some() {
             return None;
         }
@@ -190,7 +191,7 @@ impl VariableReading {
         }
     }
 
-    /// The least and the greatest shown number.
+    /// The least and the greatest number to be shown, if stated.
     fn valid_range(&mut self, stored: &Dataset) -> Option<[Option<Scalar>; 2]> {
         let mut bounds = |name: &str, count: usize| {
             let values = values(attribute(&stored.attributes, name)?).filter(|values| values.len() == count);
@@ -210,7 +211,7 @@ impl VariableReading {
         let mut stated = both;
         let range = [stated.next(), stated.next()];
         let range = [range[0].clone().or_else(|| least.last()), range[1].clone().or_else(|| greatest.last())];
-        // Integral bounds follow the type of the data, so `_Unsigned` changes their sign, too.
+        // Bounds that are integers have the sign of the data, so `_Unsigned` changes their sign as well.
         let read = arrow_type(&self.dataset.datatype);
         let range = range.map(|bound| {
             bound.and_then(|bound| match whole(&bound).filter(|_| read.is_integer()) {
@@ -227,7 +228,7 @@ impl VariableReading {
         }
         let linear = self.packing.linear;
         let is_whole = matches!(stored.datatype.class, Class::Integer { .. });
-        // Float bounds of packed integers are in the unit of the shown numbers.
+        // Float bounds of packed integers are in the unit of the numbers as shown.
         let is_shown =
             linear.is_some() && is_whole && range.iter().flatten().any(|bound| matches!(bound, Scalar::Float(_)));
         let fill = attribute(&stored.attributes, "_FillValue").and_then(values).and_then(|values| floats(&values));
@@ -262,7 +263,7 @@ impl VariableReading {
         let missing = match self.missing_values(stored, &read) {
             None => default_fill(stored),
             Some(missing) if self.packing.linear.is_none() && missing.len() == 1 && read == stored.datatype => {
-                // A single pattern of the stored type can be tested as in any dataset.
+                // A single pattern of the stored type can be tested for as in any dataset.
                 stated_element(stored).unwrap_or_else(|| {
                     self.packing.missing = Some(missing);
                     Fill::Default
@@ -293,14 +294,14 @@ impl VariableReading {
             let found = format!("{reason}: numbers are shown");
             self.find(&rules::TIMES, found);
         }
-        // A test of single patterns works for unpacked numbers only.
+        // Single patterns can be tested for only in numbers that are not packed.
         match missing {
             Fill::Explicit(fill) if !self.packing.is_none() => self.packing.missing = decoded(&read, &fill.bytes),
             missing => self.missing.push(missing),
         }
         match not_a_time(stored) {
             fill if self.packing.is_none() => self.missing.extend(fill),
-            // Missing values from attributes already include this one.
+            // If attributes state missing values, this one is already among them.
             Some(Fill::Explicit(fill)) if self.packing.missing.is_none() && read == stored.datatype => {
                 self.packing.missing = decoded(&read, &fill.bytes);
             }
@@ -308,7 +309,7 @@ impl VariableReading {
         }
     }
 
-    /// The linear packing of stored numbers.
+    /// How attributes pack the stored numbers linearly. `None`: they do not.
     fn linear(&mut self, stored: &Dataset) -> Option<Linear> {
         let mut number = |name: &str| {
             let attribute = attribute(&stored.attributes, name)?;
@@ -342,7 +343,7 @@ impl VariableReading {
         })
     }
 
-    /// The stored values that mean missing, in the type to read. `None`: no attribute states any.
+    /// The stored values that mean missing, in the type as which elements are read. `None`: no attribute states any.
     fn missing_values(&mut self, stored: &Dataset, read: &Datatype) -> Option<ArrayRef> {
         let found = STATED.map(|name| Some((name, attribute(&stored.attributes, name)?)));
         let found: Vec<_> = found.into_iter().flatten().collect();
@@ -369,7 +370,7 @@ impl VariableReading {
                     Some(floats) if is_float(read) => {
                         broken.extend(self.exact(name, floats.into_iter().map(ExactNumber::Float), read));
                     }
-                    // A float attribute of integral value means that integer.
+                    // A float that is a whole number means that integer.
                     Some(floats) => {
                         let exact =
                             |value: &f64| (value.fract() == 0.0 && value.abs() < 1e19).then_some(*value as i128);
@@ -394,7 +395,7 @@ impl VariableReading {
         Some(if is_float(read) { floats_as(&data_type, &broken) } else { integers_as(&data_type, &whole) })
     }
 
-    /// The numbers that are exact in a float type, as xarray compares them; reports one that is not.
+    /// The numbers that a float type can hold exactly, as xarray compares them. Reports the first that it cannot.
     fn exact(&mut self, name: &str, numbers: impl Iterator<Item = ExactNumber>, read: &Datatype) -> Vec<f64> {
         let (mut exact, mut unfit) = (Vec::new(), None);
         for number in numbers {
@@ -410,7 +411,7 @@ impl VariableReading {
         exact
     }
 
-    /// The element that an attribute states; reports one that does not fit.
+    /// The element that an attribute states. Reports a value that does not fit the type.
     fn element(&mut self, stored: &Dataset, attribute: &Attribute) -> Option<Fill> {
         match stated::element(&stored.datatype, attribute) {
             Ok(element) => element.map(Fill::Explicit),
@@ -421,13 +422,13 @@ impl VariableReading {
         }
     }
 
-    /// The element that means missing, as an attribute states it.
+    /// The element that means missing, if an attribute states one.
     fn stated(&mut self, stored: &Dataset) -> Option<Fill> {
         self.element(stored, stating(stored)?)
     }
 }
 
-/// The type of stored integers, with the sign that `_Unsigned` states.
+/// The type of the variable, with the sign that `_Unsigned` states if it is an integer.
 fn with_sign(stored: &Dataset) -> Datatype {
     let mut datatype = stored.datatype.clone();
     let said = text(&stored.attributes, "_Unsigned").map(|text| text.to_ascii_lowercase());
@@ -441,8 +442,8 @@ fn with_sign(stored: &Dataset) -> Datatype {
     datatype
 }
 
-/// The integer that xarray writes for a missing instant or difference: the least one of 64 bits. `None`: a variable
-/// that does not count time.
+/// The integer that xarray writes for a missing instant or time difference: the least one of 64 bits. `None`: the
+/// variable does not count time in such integers.
 fn not_a_time(stored: &Dataset) -> Option<Fill> {
     let Class::Integer { order, signed: true, .. } = stored.datatype.class else { return None };
     let is_difference = || text(&stored.attributes, "dtype").is_some_and(|dtype| dtype.starts_with("timedelta64"));
@@ -450,7 +451,7 @@ fn not_a_time(stored: &Dataset) -> Option<Fill> {
     (stored.datatype.size == 8 && is_time()).then(|| times::not_a_time(order))
 }
 
-/// Whether elements are numbers that attributes can unpack.
+/// Whether elements are numbers that hepfs can unpack by attributes.
 fn is_number(datatype: &Datatype) -> bool {
     let data_type = arrow_type(datatype);
     matches!(datatype.class, Class::Integer { .. } | Class::Float { .. })
@@ -461,18 +462,18 @@ fn is_float(datatype: &Datatype) -> bool {
     matches!(datatype.class, Class::Float { .. })
 }
 
-/// The attribute that states the missing element: `_FillValue`, else `missing_value`.
+/// The attribute that states the missing element: `_FillValue`, or else `missing_value`.
 fn stating(stored: &Dataset) -> Option<&Attribute> {
     STATED.iter().find_map(|name| attribute(&stored.attributes, name))
 }
 
-/// The element that this attribute states, if it fits the stored type.
+/// The element that means missing, if an attribute states one and it fits the stored type.
 fn stated_element(stored: &Dataset) -> Option<Fill> {
     stated::element(&stored.datatype, stating(stored)?).ok().flatten().map(Fill::Explicit)
 }
 
-/// The value that the netCDF library fills unwritten numbers of two bytes and more with, if the HDF5 fill value
-/// confirms it. Bytes and characters have no such value: their fill is an ordinary value.
+/// The value with which the netCDF library fills unwritten numbers of two bytes or more, if it is also the HDF5 fill
+/// value. Bytes and characters have no such value: their fill is an ordinary value.
 pub(super) fn default_fill(stored: &Dataset) -> Fill {
     let Fill::Explicit(fill) = &stored.fill else { return Fill::Default };
     let is_default = decoded(&stored.datatype, &fill.bytes).is_some_and(|fill| match fill.data_type() {
@@ -488,7 +489,7 @@ pub(super) fn default_fill(stored: &Dataset) -> Fill {
     if is_default { Fill::Explicit(Elements { bytes: fill.bytes.clone(), heap: Vec::new() }) } else { Fill::Default }
 }
 
-/// An integer in its stored form.
+/// The stored form of an integer of `size` bytes.
 fn stored_integer(value: i128, size: u64, order: ByteOrder) -> Fill {
     let mut bytes = value.to_le_bytes().into_iter().take(size as usize).collect::<Vec<u8>>();
     if order == ByteOrder::Big {
@@ -497,7 +498,8 @@ fn stored_integer(value: i128, size: u64, order: ByteOrder) -> Fill {
     Fill::Explicit(Elements { bytes, heap: Vec::new() })
 }
 
-/// A stored integer in the type to read, which may have the other sign.
+/// A stored integer in the type as which elements are read, which may have the other sign. `None`: that type cannot
+/// hold it.
 fn within(value: i128, data_type: &DataType, stored: &Dataset) -> Option<i128> {
     let bits = 8 * stored.datatype.size as u32;
     let is_signed = data_type.is_signed_integer();
@@ -510,20 +512,20 @@ fn within(value: i128, data_type: &DataType, stored: &Dataset) -> Option<i128> {
         .find(|value| (least..=most).contains(value))
 }
 
-/// The values of an attribute of numbers.
+/// The values of an attribute of numbers. `None`: not numbers, unreadable, or too many.
 fn values(attribute: &Attribute) -> Option<ArrayRef> {
     let bytes = &attribute.value.as_ref().ok()?.bytes;
     let is_short = attribute.len()? <= MOST_VALUES as u64;
     decoded(&attribute.datatype, bytes).filter(|_| is_short && is_number(&attribute.datatype))
 }
 
-/// Decodes elements. `None`: elements with references or heap data, or of no width.
+/// Decodes elements. `None`: they cannot be decoded, as those with references or heap data, or of no width.
 fn decoded(datatype: &Datatype, bytes: &[u8]) -> Option<ArrayRef> {
     let width = usize::try_from(datatype.size).ok().filter(|width| *width > 0)?;
     decode(datatype, Buffer::from(bytes), bytes.len() / width, &HeapBytes(&[]), &mut Oddities::new()).ok()
 }
 
-/// The integers of an attribute.
+/// The integers in an attribute. `None`: it holds no integers.
 fn integers(attribute: &Attribute) -> Option<Vec<i128>> {
     integers_of(&values(attribute)?)
 }
@@ -536,7 +538,7 @@ fn integers_of(array: &ArrayRef) -> Option<Vec<i128>> {
     }
 }
 
-/// Numbers as float64.
+/// The numbers in an array as float64. `None`: they are not numbers.
 fn floats(array: &ArrayRef) -> Option<Vec<f64>> {
     Some(match array.data_type() {
         DataType::Float16 => array.as_primitive::<Float16Type>().values().iter().map(|value| value.to_f64()).collect(),
@@ -546,7 +548,7 @@ fn floats(array: &ArrayRef) -> Option<Vec<f64>> {
     })
 }
 
-/// A number of integral value, as an integer.
+/// The number, if it is of an integer type. `None`: a float, even one without a fraction.
 fn whole(number: &Scalar) -> Option<i128> {
     match number {
         Scalar::Int(number) => Some((*number).into()),
@@ -555,7 +557,7 @@ fn whole(number: &Scalar) -> Option<i128> {
     }
 }
 
-/// A number of an integer type. `None`: out of range.
+/// An integer as a number of this type. `None`: out of the range of 64 bits.
 fn integer(number: i128, data_type: &DataType) -> Option<Scalar> {
     match data_type.is_signed_integer() {
         true => number.try_into().ok().map(Scalar::Int),
@@ -563,7 +565,7 @@ fn integer(number: i128, data_type: &DataType) -> Option<Scalar> {
     }
 }
 
-/// A number as float64.
+/// The number as float64. `None`: not a number.
 fn float(number: &Scalar) -> Option<f64> {
     match number {
         Scalar::Int(number) => Some(*number as f64),
@@ -573,7 +575,7 @@ fn float(number: &Scalar) -> Option<f64> {
     }
 }
 
-/// An array of integers, all in range of the type.
+/// Makes an array of this type from integers that are all in its range.
 fn integers_as(data_type: &DataType, values: &[i128]) -> ArrayRef {
     macro_rules! of {
         ($array:ty, $native:ty) => {
@@ -592,7 +594,7 @@ fn integers_as(data_type: &DataType, values: &[i128]) -> ArrayRef {
     }
 }
 
-/// An array of floats, rounded to the type.
+/// Makes an array of this type from floats, rounding them.
 fn floats_as(data_type: &DataType, values: &[f64]) -> ArrayRef {
     match data_type {
         DataType::Float16 => {
@@ -603,8 +605,8 @@ fn floats_as(data_type: &DataType, values: &[f64]) -> ArrayRef {
     }
 }
 
-/// The displayed name of a variable: without the prefix that netCDF adds if a variable has the name of a dimension that
-/// it does not label.
+/// The name under which a variable is shown: without the prefix that netCDF adds if a variable has the name of a
+/// dimension that it does not label.
 pub(super) fn shown_name(link: &BString) -> BString {
     link.strip_prefix(b"_nc4_non_coord_").map_or_else(|| link.clone(), BString::from)
 }

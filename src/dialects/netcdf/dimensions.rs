@@ -1,6 +1,8 @@
-//! The dimensions of a group's variables, and the tables on them: one for each dimension that has variables of rank 1.
+//! Finds the dimensions of a group's variables, and the tables on them: one for each dimension that has variables of
+//! rank 1.
 //!
-//! A dimension is the scale that stands for it, wherever that lies: two scales of equal length are two dimensions.
+//! A dimension is the scale that stands for it, wherever that scale lies: two scales of equal length are two
+//! dimensions.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,10 +19,10 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Finding, Unreadable};
 
-/// Most elements along the second axis of a variable that becomes a column of lists.
+/// Most elements along the second axis of a variable that can become a column of lists.
 const MOST_PLACES: u64 = 64;
 
-/// Most columns of a table: each opened column takes about 2 KiB.
+/// Most columns in a table: each takes about 2 KiB when opened.
 pub(super) const MOST_COLUMNS: usize = 1 << 17;
 
 /// Most scales outside of a group that its variables may refer to.
@@ -29,26 +31,26 @@ const MOST_ELSEWHERE: usize = 1024;
 /// Deepest nesting of groups in which to look for a scale.
 const DEEPEST: usize = 64;
 
-/// Most findings of a group about dimensions; the rest is only counted.
+/// Most findings on the dimensions of a group; any further ones are only counted.
 const MOST_FINDINGS: usize = 100;
 
-/// The variables of a group along one dimension.
+/// The variables of a group that share their first dimension, as columns of a table.
 #[derive(Debug)]
 pub(super) struct RowSet {
-    /// The scale.
+    /// Identity of the scale that stands for the dimension.
     pub dimension: ObjectId,
-    /// The variable that labels the dimension, of this group or of one above.
+    /// The variable that labels the dimension, in this group or in one above. `None`: none does.
     pub label: Option<CoordinateVariable>,
-    /// Links of the columns in their order, except the label.
+    /// The columns without the label, in order: the names of their links, and the variables.
     pub columns: Vec<(BString, Arc<Dataset>)>,
-    /// Number of rows: that of the longest variable.
+    /// Number of rows: the length of the longest variable.
     pub rows: u64,
 }
 
-/// The coordinate variable of a dimension.
+/// The variable that labels a dimension.
 #[derive(Clone, Debug)]
 pub(super) struct CoordinateVariable {
-    /// Name of its link. `None`: it lies outside of the group.
+    /// Name of the variable's link in the group. `None`: it lies outside of the group.
     pub link: Option<BString>,
     /// The variable.
     pub dataset: Arc<Dataset>,
@@ -57,36 +59,36 @@ pub(super) struct CoordinateVariable {
 /// A variable of a group.
 #[derive(Debug)]
 pub(super) struct Variable<'a> {
-    /// The name of its link.
+    /// Name of the variable's link.
     pub link: &'a BString,
     /// The variable.
     pub dataset: &'a Arc<Dataset>,
-    /// The dimension of each axis. `None`: no dimension.
+    /// The dimension of each axis. `None`: the axis has none.
     pub axes: Vec<Option<ObjectId>>,
 }
 
-/// The dimensions of a group.
+/// The dimensions of a group's variables, and the tables on them.
 #[derive(Debug, Default)]
 pub(super) struct Dimensions<'a> {
     /// The tables, in the order in which their dimensions occur.
     pub tables: Vec<RowSet>,
     /// All variables that have axes.
     pub variables: Vec<Variable<'a>>,
-    /// The variables of the group that label its dimensions.
+    /// The variables of the group that label a dimension, by dimension.
     pub labels: HashMap<ObjectId, CoordinateVariable>,
-    /// Whether the only table has all variables of the group that have rows.
+    /// Whether there is only one table, and it has all variables of the group that have rows.
     pub is_one: bool,
-    /// Rules broken.
+    /// The rules that the dimensions break, and what was found.
     pub findings: Vec<Finding>,
 }
 
 impl RowSet {
-    /// Its dimension, as a slice.
+    /// The dimension of the row set, as a slice.
     pub fn dimensions(&self) -> &[ObjectId] {
         std::slice::from_ref(&self.dimension)
     }
 
-    /// Makes the column with the dimension's name its label. It hides the variable of a group above.
+    /// Makes the column that has the dimension's name the label. It takes the place of a variable in a group above.
     fn take_label(&mut self, names: &mut DimensionNames<'_>) {
         let name = names.name(self.dimension);
         if let Some(at) =
@@ -98,7 +100,7 @@ impl RowSet {
     }
 }
 
-/// A group whose dimensions are to be found.
+/// A group whose dimensions are looked for.
 #[derive(Clone, Copy)]
 pub(super) struct DimensionScope<'a> {
     pub file: &'a Arc<File>,
@@ -107,22 +109,22 @@ pub(super) struct DimensionScope<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// A scale that an axis refers to.
+/// A scale to which an axis refers.
 #[derive(Clone, Debug)]
 struct Scale {
-    /// The name of its link in the group.
+    /// Name of the scale's link in the group. `None`: it lies elsewhere.
     link: Option<BString>,
     dataset: Arc<Dataset>,
     is_pure: bool,
 }
 
 impl<'a> DimensionScope<'a> {
-    /// Whether a variable of the group names its dimensions.
+    /// Whether any variable of the group names its dimensions.
     pub fn has_any(&self) -> bool {
         datasets(self.group).any(|(_, dataset)| is_variable(dataset))
     }
 
-    /// The dimensions of the group's variables.
+    /// Finds the dimensions of the group's variables.
     pub fn dimensions(&self) -> Dimensions<'a> {
         let mut scales =
             Scales { place: *self, known: HashMap::new(), elsewhere: 0, numbers: None, failed: Vec::new(), beyond: 0 };
@@ -183,7 +185,7 @@ impl<'a> DimensionScope<'a> {
         Dimensions { tables, variables: on, labels, is_one, findings }
     }
 
-    /// Names of the tables on these dimensions, in the same order.
+    /// Names the tables on these dimensions, in the same order.
     pub fn names<'d>(&self, tables: impl Iterator<Item = &'d [ObjectId]>) -> Vec<BString> {
         let (mut names, mut known) = (DimensionNames::of(*self), HashSet::new());
         let name = |dimensions: &[ObjectId]| {
@@ -200,12 +202,12 @@ impl<'a> DimensionScope<'a> {
         tables.map(name).collect()
     }
 
-    /// Path and name of an object in this group or in one above.
+    /// Finds the path and the name of a dataset in this group's ancestors. `None`: none of them holds it.
     pub fn find(&self, id: ObjectId) -> Option<(String, BString)> {
         found_above(&self.above(), id)
     }
 
-    /// The groups above, from the root down, with their paths. A name that is not UTF-8 ends the search.
+    /// Lists the groups above this one, from the root down, with their paths. A name that is not UTF-8 ends the search.
     fn above(&self) -> Vec<(String, Group)> {
         let (mut found, mut path) = (Vec::new(), "/".to_owned());
         let mut id = self.file.info().root;
@@ -225,7 +227,7 @@ impl<'a> DimensionScope<'a> {
     }
 }
 
-/// The nearest place of an object in nested groups.
+/// Finds the nearest of nested groups that holds a dataset. Returns the path and the name of the dataset.
 fn found_above(above: &[(String, Group)], id: ObjectId) -> Option<(String, BString)> {
     above.iter().rev().find_map(|(path, group)| {
         let (name, _) = datasets(group).find(|(_, dataset)| dataset.id == id)?;
@@ -237,19 +239,20 @@ fn found_above(above: &[(String, Group)], id: ObjectId) -> Option<(String, BStri
 pub(super) struct DimensionNames<'a> {
     place: DimensionScope<'a>,
     known: HashMap<ObjectId, BString>,
-    /// The groups above, once needed.
+    /// The groups above, once they are needed.
     above: Option<Vec<(String, Group)>>,
 }
 
 impl<'a> DimensionNames<'a> {
-    /// Names of dimensions as seen from a group.
+    /// Prepares to name dimensions as they are seen from a group.
     pub fn of(place: DimensionScope<'a>) -> Self {
         let own = datasets(place.group).filter(|(_, dataset)| scales::is_scale(dataset));
         let known = own.map(|(name, dataset)| (dataset.id, name.clone())).collect();
         Self { place, known, above: None }
     }
 
-    /// The name of a dimension: that of its link in this group or in one above, else the scale's own.
+    /// The name of a dimension: that of its link in this group or in one above, or else the one that the scale itself
+    /// states.
     pub fn name(&mut self, id: ObjectId) -> BString {
         if let Some(known) = self.known.get(&id) {
             return known.clone();
@@ -266,16 +269,16 @@ impl<'a> DimensionNames<'a> {
     }
 }
 
-/// The scales of the axes of a group's variables.
+/// The scales to which the axes of a group's variables refer.
 struct Scales<'a> {
     place: DimensionScope<'a>,
     /// Scales looked up so far; `None`: not a dimension scale.
     known: HashMap<ObjectId, Option<Scale>>,
     elsewhere: usize,
-    /// Dimensions of the group by netCDF's numbers, once needed.
+    /// The dimensions of the group by netCDF's numbers for them, once they are needed.
     numbers: Option<HashMap<i128, ObjectId>>,
     failed: Vec<Finding>,
-    /// Number of findings that are only counted.
+    /// Number of findings that were only counted.
     beyond: usize,
 }
 
@@ -288,9 +291,9 @@ impl<'a> Scales<'a> {
         }
     }
 
-    /// The dimension of each axis of a variable.
+    /// Finds the dimension of each axis of a variable.
     fn axes(&mut self, name: &BString, dataset: &Dataset) -> Vec<Option<ObjectId>> {
-        // Datasets without dimensions make no column, however many axes they have.
+        // A dataset without dimensions makes no column, however many axes it has.
         let rank = dataset.shape.len().min(32);
         if !is_variable(dataset) {
             return vec![None; rank];
@@ -305,7 +308,7 @@ impl<'a> Scales<'a> {
                 {
                     return Some(own);
                 }
-                // A coordinate variable of several axes refers to the others by number.
+                // A coordinate variable of several axes refers to the dimensions of the others by number.
                 let number =
                     attribute(&dataset.attributes, "_Netcdf4Coordinates").and_then(integers)?.get(axis).copied()?;
                 self.numbered(number)
@@ -322,7 +325,7 @@ impl<'a> Scales<'a> {
         numbers.get(&number).copied()
     }
 
-    /// A scale in this group or elsewhere. `None`: not a dimension scale.
+    /// Looks up a scale in this group or elsewhere. `None`: not a dimension scale.
     fn scale(&mut self, name: &BString, id: ObjectId) -> Option<&Scale> {
         if !self.known.contains_key(&id) {
             let found = self.look(id);
@@ -359,7 +362,7 @@ impl<'a> Scales<'a> {
         }
     }
 
-    /// Whether a variable is a column of the table on its first axis.
+    /// Whether a variable is a column of the table on its first dimension.
     fn is_column(&self, dataset: &Dataset, first: ObjectId, axes: &[Option<ObjectId>]) -> bool {
         if dataset.null || compound::is_record(dataset) {
             return false;
@@ -368,7 +371,7 @@ impl<'a> Scales<'a> {
             ([_], _) => true,
             ([_, _], _) if is_text(dataset) => true,
             ([_, 1..=MOST_PLACES], [_, second]) => {
-                // A labelled second axis makes a grid.
+                // If the second axis is labelled, the variable is a grid.
                 let is_pure = |id: &ObjectId| self.known.get(id).and_then(Option::as_ref).is_none_or(|one| one.is_pure);
                 *second != Some(first) && second.as_ref().is_none_or(is_pure)
             }
@@ -376,7 +379,7 @@ impl<'a> Scales<'a> {
         }
     }
 
-    /// The same set with the label of its dimension, if that is a variable elsewhere.
+    /// Gives a row set the label of its dimension, if that is a variable outside of the group.
     fn labelled(&self, set: RowSet) -> RowSet {
         let scale = self.known.get(&set.dimension).and_then(Option::as_ref);
         let is_label = |scale: &&Scale| !scale.is_pure && scale.dataset.shape.len() == 1 && !scale.dataset.null;
@@ -403,7 +406,7 @@ impl<'a> Scales<'a> {
     }
 }
 
-/// Hard-linked datasets of a group.
+/// The datasets of a group to which hard links lead, with their names.
 pub(super) fn datasets(group: &Group) -> impl Iterator<Item = (&BString, &Arc<Dataset>)> {
     group.links.iter().filter_map(|link| match &link.target {
         Target::Hard(Object::Dataset(dataset)) => Some((&link.name, dataset)),
@@ -411,17 +414,17 @@ pub(super) fn datasets(group: &Group) -> impl Iterator<Item = (&BString, &Arc<Da
     })
 }
 
-/// Whether a dataset names its dimensions.
+/// Whether a dataset states dimensions of its axes, or is itself a scale.
 pub(super) fn is_variable(dataset: &Dataset) -> bool {
     attribute(&dataset.attributes, "DIMENSION_LIST").is_some() || scales::is_scale(dataset)
 }
 
-/// The dimension of a scale's own first axis: the scale itself.
+/// The dimension of a scale's own first axis, which is the scale itself. `None`: not a scale.
 fn own_scale(dataset: &Dataset) -> Option<ObjectId> {
     scales::is_scale(dataset).then_some(dataset.id)
 }
 
-/// Names of columns: netCDF's prefix goes, unless the name without it is taken.
+/// Names columns: netCDF's prefix is dropped, unless the name without it is taken.
 pub(super) fn column_names(links: &[&BString]) -> Vec<BString> {
     let plain: HashSet<&[u8]> = links.iter().map(|name| name.as_bytes()).collect();
     links

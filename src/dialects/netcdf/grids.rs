@@ -1,11 +1,12 @@
-//! Shows grids as tables (`--grids`): a row for each grid point of the variables on the same dimensions.
+//! Shows grids as tables (`--grids`), with a row for each grid point of the variables on the same dimensions.
 //!
 //! ```text
 //! rain(time, lat, lon)   tables/time,lat,lon: the coordinates time, lat, lon as row labels, then rain
 //! ```
 //!
-//! Rows are in storage order, so the column of a variable is its elements. Coordinates are computed from the variables
-//! that label the dimensions; an unlabelled dimension has its indexes, from 0.
+//! Rows are in storage order, so the column of a variable has its elements as they are stored. The columns of
+//! coordinates are computed from the variables that label the dimensions; a dimension without a label has its indexes,
+//! from 0.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -25,31 +26,33 @@ use crate::dialects::{compound, datasets, scales};
 use crate::store::{Hints, Rows};
 use crate::table::{Categories, CategoryRows, Column, EvenRows, Finding, HeldRows, SpreadRows, Table, Unreadable};
 
-/// Most coordinates along an axis to read when the table is opened, which shows whether one is missing.
+/// Most coordinates along an axis to read when the table is opened, so as to know whether one is missing.
 const MOST_HELD: u64 = 1 << 16;
 
-/// Most auxiliary coordinates of a table; most attributes that name them; longest such attribute.
+/// Most auxiliary coordinates in a table.
 const MOST_COORDINATES: usize = 64;
+/// Most attributes to read that name auxiliary coordinates.
 const MOST_STATED: usize = 8192;
+/// Most bytes in an attribute that names auxiliary coordinates.
 const LONGEST: u64 = 4096;
 
-/// Flags the field of a spread column, which differs from the variable's own.
+/// Marks the number of a spread column, which must differ from that of the variable's own column.
 const SPREAD: u32 = 1 << 31;
 
-/// Variables that share two or more dimensions.
+/// Variables that share all their dimensions, of which there are two or more.
 #[derive(Debug)]
 pub(super) struct VariableGrid<'a> {
     /// The dimensions, outermost first.
     pub dimensions: Vec<ObjectId>,
-    /// Links of the variables, in their order.
+    /// The variables that are columns, in order, with the names of their links.
     variables: Vec<(&'a BString, &'a Arc<Dataset>)>,
-    /// Extent along each axis.
+    /// Extent of the grid along each axis.
     shape: Vec<u64>,
-    /// Variables of other extents, and those beyond the limit.
+    /// Variables that have other extents, or are too many, with the names of their links.
     left_out: Vec<(&'a BString, &'a Arc<Dataset>)>,
 }
 
-/// The grids of a group, in the order in which their dimensions occur.
+/// Finds the grids of a group, in the order in which their dimensions occur.
 pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<VariableGrid<'a>> {
     let columns = dimensions.tables.iter().flat_map(|set| &set.columns);
     let columns: HashSet<ObjectId> = columns.map(|(_, dataset)| dataset.id).collect();
@@ -69,8 +72,8 @@ pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<VariableGrid<'a>> {
             grids.len() - 1
         });
         let grid = &mut grids[at];
-        // A variable may end early along an unlimited dimension. Along the first axis this does not move its other
-        // values.
+        // Along an unlimited dimension, a variable may end early. If that is the first axis, its other values stay in
+        // place.
         let is_column = grid.shape[1..] == dataset.shape[1..] && grid.variables.len() < MOST_COLUMNS;
         if is_column { &mut grid.variables } else { &mut grid.left_out }.push((link, dataset));
     }
@@ -98,7 +101,7 @@ fn lengths(dimensions: &Dimensions<'_>) -> HashMap<ObjectId, u64> {
     lengths
 }
 
-/// Names in the `coordinates` attributes of variables (CF §5).
+/// Collects the names in the `coordinates` attributes of variables (CF §5).
 fn named<'a>(variables: impl Iterator<Item = &'a Arc<Dataset>>) -> HashSet<BString> {
     let stated = variables.filter_map(|dataset| attribute(&dataset.attributes, "coordinates"));
     let stated = stated
@@ -108,7 +111,7 @@ fn named<'a>(variables: impl Iterator<Item = &'a Arc<Dataset>>) -> HashSet<BStri
     stated.flat_map(|names| names.split_whitespace().map(BString::from).collect::<Vec<_>>()).collect()
 }
 
-/// The table of a grid.
+/// Makes the table of a grid.
 pub(super) fn table(
     place: &DimensionScope<'_>,
     path: &str,
@@ -162,7 +165,8 @@ pub(super) fn table(
     }
 }
 
-/// The label of a dimension in another group, or without any other variable on it.
+/// Finds the label of a dimension that no row set has, since it lies in another group, or no other variable lies on the
+/// dimension.
 fn elsewhere(place: &DimensionScope<'_>, dimensions: &Dimensions<'_>, id: ObjectId) -> Option<CoordinateVariable> {
     let Object::Dataset(dataset) = place.file.object(id, place.interrupt).ok()? else { return None };
     let is_label = scales::is_scale(&dataset) && !scales::is_pure_dimension(&dataset);
@@ -171,7 +175,8 @@ fn elsewhere(place: &DimensionScope<'_>, dimensions: &Dimensions<'_>, id: Object
     (is_label && dataset.shape.len() == 1 && !dataset.null).then_some(CoordinateVariable { link, dataset })
 }
 
-/// The auxiliary coordinates of a grid's variables that lie on consecutive axes of the grid, with these axes.
+/// Finds the auxiliary coordinates of a grid's variables that lie on consecutive axes of the grid. Returns each with
+/// these axes.
 fn coordinates<'d, 'a>(
     grid: &VariableGrid<'a>,
     dimensions: &'d Dimensions<'a>,
@@ -191,7 +196,7 @@ fn coordinates<'d, 'a>(
     found.filter_map(|variable| Some((variable, axes_of(variable)?))).collect()
 }
 
-/// Repeats variables on some axes of a grid over all its rows.
+/// Repeats variables that lie on some axes of a grid, so that they have a value for each of its rows.
 struct Spread<'a> {
     place: &'a DimensionScope<'a>,
     path: &'a str,
@@ -201,7 +206,8 @@ struct Spread<'a> {
 }
 
 impl Spread<'_> {
-    /// Identifies a spread column for its statistics: another grid may spread the same variable differently.
+    /// Identifies a spread column, so that its statistics are its own: another grid may spread the same variable
+    /// differently.
     fn id(&self, object: ObjectId, axes: &Range<usize>) -> ColumnId {
         let of_grid = self.grid.variables.first().map_or(0, |(_, dataset)| dataset.id.address);
         let told: Vec<u8> =
@@ -209,15 +215,15 @@ impl Spread<'_> {
         ColumnId { object, field: SPREAD | xxhash_rust::xxh3::xxh3_64(&told) as u32 }
     }
 
-    /// The rows of a variable on `axes`, repeated over all rows of the table.
+    /// Repeats the rows of a variable on `axes` over all rows of the table.
     fn rows(&self, path: &str, rows: Arc<dyn Rows>, axes: &Range<usize>) -> Arc<dyn Rows> {
-        // Both divide the number of rows, so neither overflows.
+        // Both numbers divide the number of rows, so neither overflows.
         let count = product(&self.grid.shape[axes.clone()]).unwrap_or(0);
         let run = product(&self.grid.shape[axes.end..]).unwrap_or(1);
         Arc::new(SpreadRows::new(path.to_owned(), rows, count, run, self.rows))
     }
 
-    /// The indexes along an unlabelled axis.
+    /// Makes the column of the indexes along an axis without a label.
     fn places(&self, name: BString, id: ObjectId, axis: usize) -> Column {
         let path = join(self.path, &name);
         let places = numbered(self.grid.shape[axis]);
@@ -226,7 +232,7 @@ impl Spread<'_> {
         Column::new(name, path, self.id(id, &axes), rows, Arc::default())
     }
 
-    /// Spreads the column of a variable on `axes` over the rows of the table. Texts become labels of a dictionary.
+    /// Spreads the column of a variable on `axes` over all rows of the table. Texts become labels of a dictionary.
     fn column(&mut self, column: Column, dataset: &Arc<Dataset>, axes: &Range<usize>) -> Column {
         let column = padded(column, dataset, product(&self.grid.shape[axes.clone()]).unwrap_or(0));
         let mut labels = None;
@@ -251,7 +257,7 @@ impl Spread<'_> {
         Column { id, rows, in_table, categories, stored_strings: None, ..column }
     }
 
-    /// Reads coordinates into memory if they are few.
+    /// Reads coordinates into memory, if there are only a few.
     fn held(&self, rows: Arc<dyn Rows>) -> Result<Arc<dyn Rows>, Unreadable> {
         if rows.len() > MOST_HELD {
             return Ok(rows);
@@ -261,7 +267,7 @@ impl Spread<'_> {
     }
 }
 
-/// The numbers from 0 on.
+/// Makes rows that count from 0.
 fn numbered(count: u64) -> Result<Arc<dyn Rows>, Unreadable> {
     let rows = EvenRows::whole(0, 1, count).ok_or_else(|| format!("{count} places"))?;
     Ok(Arc::new(rows))

@@ -1,4 +1,4 @@
-//! netCDF-4, and any other file with dimension scales: variables on dimensions, with values to be read by the CF
+//! netCDF-4, and any other file with dimension scales: variables on dimensions, whose values are read by the CF
 //! conventions.
 //!
 //! ```text
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! If all variables lie on one dimension, the group is a table. Otherwise a directory `tables` has a table for each
-//! dimension with variables of rank 1, and all variables are also arrays. With `--grids`, `tables` has grids, too.
+//! dimension with variables of rank 1, and all variables are also arrays. With `--grids`, `tables` also has the grids.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -37,19 +37,19 @@ use crate::catalogue::{Dataset, Fill, attribute, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Finding, Single, Table, Unreadable};
 
-/// The directory of tables in a group with several.
+/// Name of the directory of tables, in a group that has several.
 const TABLES: &str = "tables";
 
-/// Most links of a group to name the dimensions of.
+/// Most links of a group for which the dimensions of its members are named.
 const MOST_NAMED: usize = 4096;
 
-/// Most findings of a group about values; the rest is only counted.
+/// Most findings on the values of a group's variables; any further ones are only counted.
 const MOST_FINDINGS: usize = 100;
 
 /// The netCDF dialect.
 #[derive(Debug)]
 pub struct Netcdf {
-    /// Whether grids are tables.
+    /// Whether grids are shown as tables.
     pub grids: bool,
 }
 
@@ -148,7 +148,7 @@ impl Dialect for Netcdf {
                 attribute(&root.attributes, "_NCProperties").is_some() || has_variable()
             })
         };
-        // A scalar names no dimensions. The choice of its files does not depend on its attributes.
+        // A scalar names no dimensions. Which files it has does not depend on its attributes.
         if !is_variable(stored) && !interrupt.is_some_and(is_of_netcdf) {
             return Arrays.files(site, name, interrupt);
         }
@@ -173,7 +173,7 @@ impl Dialect for Netcdf {
     }
 }
 
-/// Whether a scalar may mean another number, an instant, a word or a null.
+/// Whether a scalar may stand for another number, an instant, a word or a null.
 fn is_coded_scalar(dataset: &Dataset) -> bool {
     const PACKING: [&str; 6] = ["scale_factor", "add_offset", "_Unsigned", "missing_value", "flag_values", "dtype"];
     let is_packed = || PACKING.iter().any(|name| attribute(&dataset.attributes, name).is_some());
@@ -182,7 +182,7 @@ fn is_coded_scalar(dataset: &Dataset) -> bool {
     dataset.shape.is_empty() && (is_packed() || counts_time() || is_missing())
 }
 
-/// Findings on the attributes of a group's variables.
+/// Collects findings on the attributes of a group's variables.
 fn of_values(here: &Here<'_>) -> Vec<Finding> {
     let (mut findings, mut beyond) = (Vec::new(), 0);
     let variables = dimensions::datasets(here.group).filter(|(_, dataset)| is_variable(dataset));
@@ -202,17 +202,17 @@ fn of_values(here: &Here<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Names of the tables of a group: those on dimensions, then grids.
+/// Names the tables of a group: those on dimensions, then the grids.
 fn names(place: &DimensionScope<'_>, dimensions: &Dimensions<'_>, grids: &[VariableGrid<'_>]) -> Vec<BString> {
     let tables = dimensions.tables.iter().map(RowSet::dimensions);
     place.names(tables.chain(grids.iter().map(|grid| grid.dimensions.as_slice())))
 }
 
-/// The tables of a group: it may have one for each of very many dimensions.
+/// The tables of a group, planned once: there may be one for each of very many dimensions.
 struct Planned {
-    /// Tables on dimensions, with the dimensions' names.
+    /// The tables on dimensions, each with the name of its dimension.
     sets: Vec<(RowSet, BString)>,
-    /// Numbers by name: tables on dimensions, then grids.
+    /// Numbers of all tables by name: those on dimensions come first, then the grids.
     numbers: HashMap<BString, usize>,
 }
 
@@ -246,7 +246,7 @@ fn label_of(place: &DimensionScope<'_>, label: &CoordinateVariable) -> (String, 
         return (join(place.path, link), link.clone());
     }
     place.find(label.dataset.id).unwrap_or_else(|| {
-        // Not in this group or above: use the scale's own name, and its path if it can be found.
+        // It lies neither in this group nor above: use the scale's own name, and its path if that can be found.
         let name = super::attributes::text(&label.dataset.attributes, "NAME").unwrap_or_default();
         let name = BString::from(name);
         let path = place.file.path_of(label.dataset.id, place.interrupt).ok().flatten();
@@ -254,7 +254,7 @@ fn label_of(place: &DimensionScope<'_>, label: &CoordinateVariable) -> (String, 
     })
 }
 
-/// The table of the variables on a dimension of this name.
+/// Makes the table of the variables on the dimension of this name.
 fn table(place: &DimensionScope<'_>, path: &str, set: &RowSet, name: &BString) -> Table {
     let mut findings = Vec::new();
     let mut columns: Vec<Column> = Vec::with_capacity(set.columns.len() + 1);

@@ -1,8 +1,8 @@
 //! NeXus: the attribute `NX_class` states the class of a group. Three classes are tables by the standard's rules for
 //! their members: `NXdata` of one axis, `NXlog`, `NXevent_data`.
 //!
-//! Members are also shown by themselves: most are links to data of an instrument. Groups of any other class are left to
-//! the dialect `shape`.
+//! Members are also shown by themselves, since most are links to data of an instrument. Groups of any other class are
+//! left to the dialect `shape`.
 
 mod plot;
 mod rules;
@@ -17,21 +17,22 @@ use crate::catalogue::{Attribute, Dataset, Group, attribute, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Finding, Meaning, Table, Unreadable};
 
-/// The attribute that names the class of a group.
+/// The attribute that states the class of a group.
 const CLASS: &str = "NX_class";
 
-/// The directory of the tables of events beside the events themselves.
+/// Name of the directory of tables that lies beside the datasets of events.
 const TABLES: &str = "tables";
 
-/// A table of a class. Its first two columns are required; others join if they have the same length.
+/// A table that groups of a class may have. Its first two columns are required; others join if they have the same
+/// length.
 struct Kind {
     class: &'static str,
-    /// Its directory below `tables/`; `None`: the group itself.
+    /// Name of the table's directory below `tables/`. `None`: the group itself is the table.
     key: Option<&'static str>,
     columns: &'static [&'static str],
 }
 
-/// The tables recognised by the names of their columns.
+/// The tables that are recognised by the names of their columns.
 const KINDS: [Kind; 4] = [
     Kind { class: "NXlog", key: None, columns: &["time", "value", "raw_value"] },
     Kind { class: "NXevent_data", key: None, columns: &["event_id", "event_time_offset", "event_weight"] },
@@ -43,7 +44,7 @@ const KINDS: [Kind; 4] = [
 #[derive(Debug)]
 pub struct Nexus;
 
-/// A member of a group, by its name.
+/// A dataset in a group, with its name.
 type Named<'a> = (BString, &'a Arc<Dataset>);
 
 static ABOUT: About = About {
@@ -88,7 +89,7 @@ impl Dialect for Nexus {
             false => vec![(TABLES.into(), Made::Directory { table: None, children: tables })],
         };
         let is_table = columns(class, here.group).is_some();
-        // A plot along several axes is no table, even if the axes have one length.
+        // A plot along several axes is not a table, even if the axes have the same length.
         let is_final = !is_table && class == plot::CLASS && plot::has_several_axes(here.group);
         Claims { is_table, is_final, made, ..Claims::default() }
     }
@@ -112,13 +113,14 @@ impl Dialect for Nexus {
     }
 }
 
-/// The class of a group, if groups of this class may be tables.
+/// The class of a group, if groups of that class may have tables. `None`: any other class.
 fn class(attributes: &[Attribute]) -> Option<&'static str> {
     let class = text(attributes, CLASS)?;
     KINDS.iter().map(|kind| kind.class).chain([plot::CLASS]).find(|known| *known == class)
 }
 
-/// The columns of a group that is a table; the columns that decide its rows come first.
+/// Finds the columns of a group that is itself a table. Those that decide the number of rows come first. `None`: not a
+/// table.
 fn columns<'a>(class: &str, group: &'a Group) -> Option<Vec<Named<'a>>> {
     if class == plot::CLASS {
         return plot::columns(group);
@@ -127,7 +129,8 @@ fn columns<'a>(class: &str, group: &'a Group) -> Option<Vec<Named<'a>>> {
 }
 
 impl Kind {
-    /// The columns, if the first two exist: the first of rank 1, others of rank 1 or 2. `None`: no such table.
+    /// Finds the columns of this table in a group: the first of rank 1, others of rank 1 or 2. `None`: one of the first
+    /// two is not there.
     fn columns<'a>(&self, group: &'a Group) -> Option<Vec<Named<'a>>> {
         let member = |name: &&str| {
             let found = (1..=2).find_map(|rank| datasets::of_rank(group, name, rank))?;
@@ -141,7 +144,7 @@ impl Kind {
     }
 }
 
-/// A table of members with as many rows as the first member.
+/// Makes a table of these members. Those with another number of rows than the first leave the table.
 fn table(site: &Site<'_>, group: &Group, path: String, class: &str, found: Vec<Named<'_>>) -> Table {
     let rows = found.first().and_then(|(_, dataset)| dataset.shape.first()).copied().unwrap_or(0);
     let mut findings = Vec::new();
@@ -172,7 +175,7 @@ fn table(site: &Site<'_>, group: &Group, path: String, class: &str, found: Vec<N
     }
 }
 
-/// The conversion of integers to instants, counted from the attribute `start` of logs or `offset` of events.
+/// How integers count time from the attribute `start` of logs or `offset` of events. `None`: they do not.
 fn instants(
     site: &Site<'_>,
     column: &Column,
@@ -182,7 +185,7 @@ fn instants(
     let start = ["start", "offset"].into_iter().find_map(|name| text(&dataset.attributes, name))?;
     let units = text(&dataset.attributes, "units")?;
     let times = times::counted_from(site.file, &units, &start, rows.as_ref())?;
-    // The stored integers are not the counts.
+    // Packed integers are not counts of the unit.
     let factor = attribute(&dataset.attributes, "scaling_factor").filter(|factor| number(factor) != Some(1.0));
     Some(Box::new(if factor.is_some() { Err("values are packed by scaling_factor".into()) } else { times }))
 }

@@ -1,4 +1,4 @@
-//! `NXdata`: a signal and its axes, in three generations of the standard.
+//! Recognises `NXdata`: a signal and its axes, in three generations of the standard.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use super::Named;
 use crate::catalogue::{Attribute, Dataset, Group, attribute};
 use crate::dialects::attributes::{integer, integers, strings, text};
 
-/// The class of these groups.
+/// The class of groups with a signal and its axes.
 pub(super) const CLASS: &str = "NXdata";
 
-/// The columns of a group whose signal has rank 1: axes, the signal and its errors, other signals, then every other
-/// dataset of the same length. Axes of another length (bin edges) are left out. `None`: any other group, or a single
-/// column.
+/// Finds the columns of a group whose signal has rank 1: axes, the signal and its errors, other signals, then every
+/// other dataset of the same length. Axes of another length (bin edges) are left out. `None`: any other group, or one
+/// with a single column.
 pub(super) fn columns(group: &Group) -> Option<Vec<Named<'_>>> {
     let datasets: Vec<(&BString, &Arc<Dataset>)> = group.datasets().collect();
     let by_name: HashMap<&[u8], (&BString, &Arc<Dataset>)> =
@@ -48,17 +48,17 @@ pub(super) fn columns(group: &Group) -> Option<Vec<Named<'_>>> {
     (columns.len() > 1).then_some(columns)
 }
 
-/// Whether a group names more than one axis.
+/// Whether a group's own attribute names more than one axis.
 pub(super) fn has_several_axes(group: &Group) -> bool {
     listed(attribute(&group.attributes, "axes")).len() > 1
 }
 
-/// Names of axes, as the group or the signal states them.
+/// Names of the axes, as the group states them, or else the signal.
 fn axes(group: &Group, signal: &Dataset) -> Vec<BString> {
     listed(attribute(&group.attributes, "axes").or_else(|| attribute(&signal.attributes, "axes")))
 }
 
-/// A list of names: several texts, or one with colons or commas between names.
+/// Splits a list of names: several texts, or one with colons or commas between the names.
 fn listed(stated: Option<&Attribute>) -> Vec<BString> {
     match stated.and_then(strings).unwrap_or_default().as_slice() {
         [one] => {
@@ -69,7 +69,7 @@ fn listed(stated: Option<&Attribute>) -> Vec<BString> {
     }
 }
 
-/// Whether an attribute is 1, as a number or as text.
+/// Whether the attribute `name` is 1, as a number or as text.
 fn says_one(attributes: &[Attribute], name: &str) -> bool {
     integer(attributes, name) == Some(1) || text(attributes, name).as_deref() == Some("1")
 }

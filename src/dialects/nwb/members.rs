@@ -1,4 +1,4 @@
-//! Roles of the members of a `DynamicTable`.
+//! Tells the roles of the members of a `DynamicTable`.
 
 use crate::table::Unreadable;
 use std::collections::{HashMap, HashSet};
@@ -10,24 +10,24 @@ use super::{COLUMNS, ELEMENTS, ID, TARGET, type_of};
 use crate::catalogue::{Dataset, Group, ObjectId, attribute};
 use crate::dialects::attributes::{references, strings};
 
-/// A member, with its name.
+/// A dataset that is a member of a table, with its name.
 pub(super) type NamedDataset<'a> = (&'a BString, &'a Arc<Dataset>);
 
-/// Deepest nesting of lists.
+/// Deepest nesting of lists to follow.
 const MOST_LEVELS: usize = 16;
 
-/// The members of a table.
+/// The members of a table, and how they serve each other.
 pub(super) struct NwbMembers<'a> {
     group: &'a Group,
     datasets: HashMap<&'a [u8], NamedDataset<'a>>,
-    /// For each dataset of list values: the dataset of ends of its lists.
+    /// For each dataset of list values, the dataset with the ends of its lists.
     ends: HashMap<ObjectId, NamedDataset<'a>>,
-    /// Datasets of ends, and labels of codes.
+    /// Datasets that hold ends of lists, or labels of codes.
     servants: HashSet<ObjectId>,
 }
 
 impl<'a> NwbMembers<'a> {
-    /// The members of a group.
+    /// Collects the members of a group.
     pub fn of(group: &'a Group) -> Self {
         let datasets: HashMap<&[u8], NamedDataset<'a>> =
             group.datasets().map(|named| (named.0.as_slice(), named)).collect();
@@ -38,7 +38,7 @@ impl<'a> NwbMembers<'a> {
                 members.servants.insert(labels);
             }
             let is_index = type_of(&dataset.attributes).as_deref() == Some("VectorIndex");
-            // Ends with a lost reference are recognised by their name.
+            // If ends have lost their reference, they are recognised by their name.
             let target = referred(dataset, TARGET).or_else(|| {
                 let values = name.strip_suffix(b"_index").filter(|_| is_index)?;
                 Some(members.datasets.get(values)?.1.id)
@@ -47,7 +47,7 @@ impl<'a> NwbMembers<'a> {
                 members.servants.insert(dataset.id);
             }
             let Some(target) = target else { continue };
-            // Of several datasets of ends, the one named after the values.
+            // If several datasets of ends have the same target, the one named after the values counts.
             let values = name.strip_suffix(b"_index").and_then(|values| members.datasets.get(values));
             let is_named = values.is_some_and(|(_, values)| values.id == target);
             if is_named || !members.ends.contains_key(&target) {
@@ -57,27 +57,28 @@ impl<'a> NwbMembers<'a> {
         members
     }
 
-    /// The dataset of this name.
+    /// The dataset with this name. `None`: no such dataset.
     pub fn get(&self, name: &[u8]) -> Option<NamedDataset<'a>> {
         self.datasets.get(name).copied()
     }
 
-    /// The row labels.
+    /// The dataset of row labels. `None`: the table has none.
     pub fn id(&self) -> Option<NamedDataset<'a>> {
         self.get(ID.as_bytes())
     }
 
-    /// The columns in the order that the table lists. `None`: no list. A name may occur twice.
+    /// Names of the columns, in the order in which the table lists them; a name may occur twice. `None`: there is no
+    /// list.
     pub fn listed(&self) -> Option<Vec<BString>> {
         let listed = attribute(&self.group.attributes, COLUMNS)?;
         strings(listed).or_else(|| listed.is_empty().then(Vec::new))
     }
 
-    /// The datasets of ends above a dataset of list values, innermost first; empty if the dataset holds one value for
-    /// each row.
+    /// Finds the datasets of ends that cut a dataset into lists, innermost first; none if the dataset holds one value
+    /// for each row.
     ///
     /// # Errors
-    /// The references lead in a circle or are nested too deep.
+    /// The references lead in a circle, or are nested too deep.
     pub fn levels(&self, values: ObjectId) -> Result<Vec<NamedDataset<'a>>, Unreadable> {
         let (mut levels, mut met, mut last) = (Vec::new(), HashSet::from([values]), values);
         while let Some(ends) = self.ends.get(&last) {
@@ -93,7 +94,8 @@ impl<'a> NwbMembers<'a> {
         Ok(levels)
     }
 
-    /// Unlisted columns, in the order of links: as long as the row labels, and not serving another column.
+    /// Finds the columns that are not listed, in the order of links: datasets as long as the row labels that do not
+    /// serve another column.
     pub fn unlisted(&self, listed: &HashSet<&[u8]>) -> Vec<NamedDataset<'a>> {
         let rows = self.id().and_then(|(_, dataset)| dataset.shape.first());
         let is_column = |(name, dataset): &NamedDataset<'a>| {
@@ -107,8 +109,8 @@ impl<'a> NwbMembers<'a> {
         self.group.links.iter().filter_map(|link| self.get(&link.name)).filter(is_column).collect()
     }
 
-    /// Names of members that are columns by themselves. Values of lists, ends and labels of codes are also shown as
-    /// arrays.
+    /// Names of the members that are columns by themselves, not values of lists. Values of lists, ends, and labels of
+    /// codes are also shown as arrays.
     pub fn plain_columns(&self) -> Vec<&'a BString> {
         let names = self.listed().unwrap_or_default();
         let listed: HashSet<&[u8]> = names.iter().map(|name| name.as_slice()).collect();
@@ -125,7 +127,7 @@ pub(super) fn is_column(dataset: &Dataset) -> bool {
     !dataset.shape.is_empty() && !dataset.null
 }
 
-/// The object that an attribute of a dataset refers to.
+/// The object to which the attribute `name` of a dataset refers. `None`: it refers to none, or to several.
 pub(super) fn referred(dataset: &Dataset, name: &str) -> Option<ObjectId> {
     let [Some(id)] = references(attribute(&dataset.attributes, name)?)? else { return None };
     Some(*id)

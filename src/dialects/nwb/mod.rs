@@ -1,9 +1,9 @@
-//! HDMF and NWB (Neurodata Without Borders): an attribute states the type of a group.
+//! HDMF and NWB (Neurodata Without Borders), in which an attribute states the type of a group.
 //!
 //! A `DynamicTable` lists its columns in `colnames`; a list column is a dataset of values and one of ends, which refers
-//! to it by `target`. Aligned tables, which `categories` lists, are columns of structs. A `TimeSeries` has `data` and
-//! either `timestamps` or a rate. A fill value is an ordinary value; only the attribute `_FillValue` can make values
-//! missing.
+//! to the former by `target`. Aligned tables, which `categories` lists, are columns of structs. A `TimeSeries` has
+//! `data` and either `timestamps` or a rate. A fill value is an ordinary value; only the attribute `_FillValue` can
+//! make values missing.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -25,19 +25,19 @@ use crate::table::Table;
 /// The attribute of a table that lists its columns.
 const COLUMNS: &str = "colnames";
 
-/// The attributes that name the type of an object, in NWB and in HDMF.
+/// The attributes that state the type of an object: that of NWB, and that of HDMF.
 const TYPES: [&str; 2] = ["neurodata_type", "data_type"];
 
 /// The member that labels rows.
 const ID: &str = "id";
 
-/// The attribute of ends that refers to their values.
+/// The attribute of a dataset of ends that refers to the values.
 const TARGET: &str = "target";
 
-/// The attribute of codes that refers to their labels.
+/// The attribute of a dataset of codes that refers to their labels.
 const ELEMENTS: &str = "elements";
 
-/// The attribute of row numbers that refers to the table.
+/// The attribute of a dataset of row numbers that refers to the table whose rows they number.
 const TABLE: &str = "table";
 
 /// The attribute of a table that lists its aligned tables.
@@ -76,7 +76,7 @@ impl Dialect for Nwb {
         let ListedObject::Group(attributes) = object else { return Mark::No };
         match (is_table(attributes), is_typed(attributes)) {
             (true, true) => Mark::Table,
-            // Row labels make it a table, data make it a series.
+            // Row labels make such a group a table, and data make it a series.
             (true, false) | (false, true) => Mark::LookInside,
             (false, false) => Mark::No,
         }
@@ -89,7 +89,7 @@ impl Dialect for Nwb {
             let members = columns.into_iter().map(|name| (name.clone(), Role::Column)).collect();
             return Claims { is_table: true, members, ..Claims::default() };
         }
-        // Data and time stamps are also shown by themselves.
+        // Data and timestamps are also shown by themselves.
         Claims { is_table: series::Series::of(here.group).is_some(), ..Claims::default() }
     }
 
@@ -117,7 +117,7 @@ fn is_typed(attributes: &[Attribute]) -> bool {
     TYPES.iter().any(|name| attribute(attributes, name).is_some())
 }
 
-/// Name of an object's type: its own, or that of the standard.
+/// The type that an object states, in the attribute of NWB, or else in that of HDMF.
 fn type_of(attributes: &[Attribute]) -> Option<String> {
     TYPES.iter().find_map(|name| super::attributes::text(attributes, name))
 }

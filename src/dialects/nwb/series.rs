@@ -13,25 +13,26 @@ use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::table::{Column, EvenRows, Finding, Meaning, PackedRows, Table, Unreadable};
 
-/// Most channels with a conversion each.
+/// Most channels that may each have a conversion factor.
 const MOST_CHANNELS: u64 = 1 << 20;
 
-/// The members of a series.
+/// The members of a series that make its table.
 pub(super) struct Series<'a> {
     data: &'a Arc<Dataset>,
     clock: Clock<'a>,
 }
 
-/// The times of samples.
+/// How the times of samples are stored.
 enum Clock<'a> {
-    /// As stored.
+    /// A time for each sample.
     Stored(&'a Arc<Dataset>),
-    /// A start and a rate.
+    /// A start, whose attribute `rate` states the number of samples per second.
     Even(&'a Arc<Dataset>),
 }
 
 impl<'a> Series<'a> {
-    /// The series of a group: samples that are numbers or vectors, and their times. `None`: not a series.
+    /// Finds the data and the times of a series in a group: the samples are single values or vectors. `None`: the group
+    /// is not a series.
     pub fn of(group: &'a Group) -> Option<Self> {
         let data = datasets::of_rank(group, "data", 1).or_else(|| datasets::of_rank(group, "data", 2))?;
         let stored = datasets::of_rank(group, "timestamps", 1).map(Clock::Stored);
@@ -43,7 +44,7 @@ impl<'a> Series<'a> {
     }
 }
 
-/// The table of a series.
+/// Makes the table of a series.
 pub(super) fn table(site: &Site<'_>, group: &Group, series: &Series<'_>, interrupt: &Interrupt) -> Table {
     let rows = series.data.shape.first().copied().unwrap_or(0);
     let mut findings = Vec::new();
@@ -135,12 +136,12 @@ fn data(
                 ..column
             }
         }
-        // Text, for example.
+        // Text, for example, cannot be scaled.
         None => column,
     }
 }
 
-/// The conversion factor of each channel; a single one if all channels share it.
+/// Reads the conversion factor of each channel, or a single one that all channels share.
 fn channels(site: &Site<'_>, group: &Group, data: &Dataset, interrupt: &Interrupt) -> Result<Vec<f64>, Unreadable> {
     const NAME: &str = "channel_conversion";
     let Some(conversion) = datasets::of_rank(group, NAME, 1) else { return Ok(vec![1.0]) };
@@ -154,7 +155,7 @@ fn channels(site: &Site<'_>, group: &Group, data: &Dataset, interrupt: &Interrup
     datasets::numbers(rows, interrupt)
 }
 
-/// NWB names units by an attribute of its own.
+/// The unit of a dataset, which NWB states in an attribute of its own.
 fn unit(dataset: &Dataset) -> Option<String> {
     text(&dataset.attributes, "unit")
 }

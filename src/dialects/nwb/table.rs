@@ -1,4 +1,4 @@
-//! Makes the table of a `DynamicTable`, and of an `AlignedDynamicTable`, which also has aligned tables.
+//! Makes the table of a `DynamicTable`, or of an `AlignedDynamicTable`, which also has aligned tables.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,16 +18,17 @@ use crate::table::{
     Categories, CategoryRows, Column, CompoundRows, EndRows, Finding, ListRows, Meaning, Rule, Table, Unreadable,
 };
 
-/// Up to this many lists, all ends are checked before the table is shown. In longer columns, an invalid list is null.
+/// Columns of up to this many lists have all their ends checked before the table is shown. In longer columns, an
+/// invalid list is null.
 const MOST_VERIFIED: u64 = 1 << 20;
 
-/// Most columns of all aligned tables, and most such tables: each costs a request.
+/// Most columns of all aligned tables together, counting each table as one more: each costs a request.
 const MOST_ALIGNED: usize = 1_000;
 
-/// Most names in a finding.
+/// Most names in a finding; any further ones are only counted.
 const MOST_NAMED: usize = 8;
 
-/// The table of a group.
+/// Makes the table of a group.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let members = NwbMembers::of(group);
     let mut builder = Builder { site, members, interrupt, categories: Vec::new(), findings: Vec::new() };
@@ -59,7 +60,7 @@ impl Builder<'_> {
         self.findings.push(Finding::new(path, rule, found));
     }
 
-    /// Row labels, the listed columns, then those that the list leaves out.
+    /// Makes the columns: row labels, then the listed ones, then those that the list leaves out.
     fn columns(&mut self) -> Vec<Column> {
         let mut columns = Vec::new();
         match self.members.id().filter(|(_, dataset)| is_column(dataset)) {
@@ -97,7 +98,7 @@ impl Builder<'_> {
         columns
     }
 
-    /// The aligned tables of an `AlignedDynamicTable`, each as a column of structs.
+    /// Makes a column of structs from each aligned table of an `AlignedDynamicTable`.
     fn aligned(&mut self, group: &Group) -> Vec<Column> {
         let Some(listed) = attribute(&group.attributes, ALIGNED) else { return Vec::new() };
         let Some(names) = attributes::strings(listed).or_else(|| listed.is_empty().then(Vec::new)) else {
@@ -118,8 +119,8 @@ impl Builder<'_> {
         columns
     }
 
-    /// One of these tables; its own directory shows its findings. `left` is the number of columns that all may still
-    /// have.
+    /// Makes the column of one aligned table, whose own directory shows its findings. `left` is the number of columns
+    /// that this and all later ones may still have.
     fn category(&self, group: &Group, name: &BString, left: &mut usize) -> Result<Column, Unreadable> {
         let object = group.link(name).and_then(|link| link.target.object()).ok_or("there is no such group")?;
         let id = match object {
@@ -155,7 +156,7 @@ impl Builder<'_> {
         })
     }
 
-    /// A column: values for each row, or lists of them.
+    /// Makes a column, which has a value for each row, or a list of them.
     fn column(&mut self, (name, dataset): NamedDataset<'_>) -> Column {
         let path = join(self.site.path, name);
         let mut column = arrays::column(self.site.file, &path, name, dataset);
@@ -182,7 +183,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The column of lists over a column's values. `None`: not a list column.
+    /// Makes the column of lists over a column's values. `None`: there are no ends that make lists of them.
     fn lists(&mut self, column: &Column, levels: &[NamedDataset<'_>]) -> Result<Option<Column>, Unreadable> {
         let Some((_, outermost)) = levels.last() else { return Ok(None) };
         let mut values = column.rows.clone()?;
@@ -196,7 +197,7 @@ impl Builder<'_> {
                 let found = format!("the last is {last}, of {} values: the rest is in no list", values.len());
                 self.report(&path, &rules::ENDS, found);
             }
-            // Inner lists count oddities by entry numbers, which are not rows.
+            // Inner lists count oddities by numbers of entries, which are not rows.
             let tally = if at + 1 == levels.len() { column.tally.clone() } else { Arc::default() };
             values = Arc::new(ListRows::new(column.path.clone(), offsets, values, None, u64::MAX, tally));
         }
@@ -210,8 +211,8 @@ impl Builder<'_> {
         }))
     }
 
-    /// The last end, if ends never fall and stay within this many values. Of very many ends only the last one is
-    /// checked.
+    /// Returns the last end, if ends never fall, and stay within this many values. If there are very many ends, only
+    /// the last one is checked.
     fn verified(&self, ends: &dyn Rows, values: u64) -> Result<u64, Unreadable> {
         let first = if ends.len() <= MOST_VERIFIED { 0 } else { ends.len() - 1 };
         let mut last = 0;
@@ -238,7 +239,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Replaces codes by the labels that they refer to, if any.
+    /// Shows codes as the labels to which they refer, if they refer to any.
     fn labelled(&mut self, column: &mut Column, dataset: &Arc<Dataset>) {
         if attribute(&dataset.attributes, ELEMENTS).is_none() {
             return;
@@ -259,7 +260,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The codes of a column, and the labels that they refer to.
+    /// Opens the labels to which the codes of a column refer. Returns the codes, and the labels.
     fn labels(&self, column: &Column, dataset: &Dataset) -> Result<(Arc<dyn Rows>, Categories), Unreadable> {
         let codes = column.rows.clone()?;
         if !codes.data_type().is_integer() {
@@ -279,7 +280,7 @@ impl Builder<'_> {
         Ok((codes, Categories { path, labels: Ok(rows), datatype, ordered: Some(false) }))
     }
 
-    /// Notes the table that row numbers refer to.
+    /// Notes in a column's attributes the path of the table whose rows it numbers.
     fn region(&mut self, column: &mut Column, dataset: &Dataset) {
         let id = referred(dataset, TABLE);
         let path = id.map(|id| self.site.file.path_of(id, self.interrupt));
@@ -301,7 +302,7 @@ impl Builder<'_> {
     }
 }
 
-/// The count, and the first names.
+/// Says how many names there are, and which come first.
 fn named(what: &str, names: &[&BString]) -> String {
     let first = names.iter().take(MOST_NAMED).map(|name| name.as_bstr().to_string()).collect::<Vec<_>>().join(", ");
     format!("{} {what}: {first}", names.len())

@@ -1,5 +1,5 @@
-//! openPMD: particles of simulations. A species is a group of records. A record is a dataset or a group of components.
-//! A component with one value for all particles is a group without members.
+//! openPMD: the particles of simulations. A species is a group of records. A record is a dataset or a group of
+//! components. A component with one value for all particles is a group without members.
 //!
 //! ```text
 //! /data/100/particles/electrons/position/x     a dataset
@@ -7,7 +7,8 @@
 //! /data/100/particles/electrons/weighting      a dataset
 //! ```
 //!
-//! With the extension SpeciesType the group of particles may be the only species: it has the attribute `speciesType`.
+//! With the extension SpeciesType, the group of particles may itself be the only species, and then has the attribute
+//! `speciesType`.
 
 mod rules;
 
@@ -23,22 +24,22 @@ use crate::store::Rows;
 use crate::store::decode::arrow_type;
 use crate::table::{Column, EvenRows, Finding, Meaning, PackedRows, Table};
 
-/// The group of all iterations: fixed by the standard.
+/// Path of the group of all iterations, fixed by the standard.
 const BASE: &str = "/data/";
 
-/// Columns of a species beyond which no further record is opened.
+/// Number of columns after which no further record of a species is opened.
 const MOST_COLUMNS: usize = 10_000;
 
 /// The attribute of a group of particles that is itself a species.
 const SPECIES: &str = "speciesType";
 
-/// The attribute of a record that states its unit in SI.
+/// The attribute of a record that states its dimension as powers of the base units of SI.
 const DIMENSION: &str = "unitDimension";
 
-/// The base units of SI, in the order of `unitDimension`.
+/// The base units of SI, in the order in which `unitDimension` has their powers.
 const UNITS: [&str; 7] = ["m", "kg", "s", "A", "K", "mol", "cd"];
 
-/// Distinguishes the column of a component in SI units from the dataset's own.
+/// Number that distinguishes the column of a component in SI units from the dataset's own column.
 const SCALED: u32 = 1 << 28;
 
 /// A member of a species that is not a record.
@@ -74,8 +75,8 @@ impl Dialect for OpenPmd {
         };
         let mut links = here.group.links.iter();
         let has_record = links.any(|link| link.target.object().is_some_and(|object| is_record(&link.name, object)));
-        // Records keep their files, but must not become tables by shape: their components are stored in other units
-        // than SI.
+        // Records keep their files, but must not become tables by shape, since their components are stored in other
+        // units than those of SI.
         match place(here) {
             Some(Place::Species) => Claims { is_table: has_record, ..Claims::default() },
             Some(Place::Record) => Claims { is_final: true, ..Claims::default() },
@@ -91,21 +92,21 @@ impl Dialect for OpenPmd {
     }
 }
 
-/// The role of a group among particles.
+/// The role that a group has among particles.
 enum Place {
     Species,
-    /// A record of a species, or a group below one.
+    /// A record of a species, or a group inside one.
     Record,
 }
 
-/// The role of a group in a file whose root declares openPMD: `/data/ITERATION/particles/SPECIES/RECORD`, or a group of
-/// particles that is the only species.
+/// Tells the role of a group in a file whose root declares openPMD: `/data/ITERATION/particles/SPECIES/RECORD`, or a
+/// group of particles that is itself the only species.
 fn place(here: &Here<'_>) -> Option<Place> {
     let root = here.file.group(here.file.info().root, here.interrupt).ok()?;
     attribute(&root.attributes, "openPMD")?;
     let particles = text(&root.attributes, "particlesPath").unwrap_or_else(|| "particles/".into());
     let below = here.path.strip_prefix(BASE)?.split_once('/').map_or("", |(_, below)| below);
-    // With an empty path, any group could hold particles.
+    // If the path were empty, any group could hold particles.
     let particles = Some(particles.trim_matches(['.', '/'])).filter(|particles| !particles.is_empty())?;
     let species = below.strip_prefix(particles)?;
     match species.trim_start_matches('/') {
@@ -117,7 +118,7 @@ fn place(here: &Here<'_>) -> Option<Place> {
     }
 }
 
-/// Whether the group above is the only species.
+/// Whether the group that holds this one is itself the only species.
 fn has_only(here: &Here<'_>, mut group: Group) -> bool {
     let above = here.path.rsplit_once('/').map_or("", |(above, _)| above);
     for name in above.split('/').filter(|name| !name.is_empty()) {
@@ -132,8 +133,8 @@ fn has_only(here: &Here<'_>, mut group: Group) -> bool {
     attribute(&group.attributes, SPECIES).is_some()
 }
 
-/// The SI unit of a quantity: `unitDimension` has the powers of length, mass, time, current, temperature, amount and
-/// luminous intensity (openPMD, "Unit Systems and Dimensionality").
+/// The SI unit of a quantity. `unitDimension` states the powers of length, mass, time, current, temperature, amount and
+/// luminous intensity (openPMD, "Unit Systems and Dimensionality"). `None`: it has no unit, or the powers are invalid.
 fn si(dimension: &Attribute) -> Option<String> {
     let powers = numbers(dimension)
         .filter(|powers| powers.len() == UNITS.len() && powers.iter().all(|power| power.is_finite()))?;
@@ -143,7 +144,7 @@ fn si(dimension: &Attribute) -> Option<String> {
     (!said.is_empty()).then(|| said.join(" "))
 }
 
-/// The table of a species.
+/// Makes the table of a species.
 fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let mut found = Found { site, columns: Vec::new(), findings: Vec::new() };
     for link in group.links.iter().filter(|link| link.name != PATCHES) {
@@ -170,7 +171,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     }
 }
 
-/// The columns of a species so far.
+/// The columns of a species found so far.
 struct Found<'a> {
     site: &'a Site<'a>,
     columns: Vec<Column>,
@@ -178,7 +179,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Adds a record: one column, or one for each component.
+    /// Adds the columns of a record: one, or one for each component.
     fn record(&mut self, name: &BString, path: &str, object: &Object, interrupt: &Interrupt) {
         let Object::Group { id, attributes, .. } = object else {
             return self.component(name.clone(), path, object, None);
@@ -223,7 +224,7 @@ impl Found<'_> {
     }
 }
 
-/// A stored component in SI units, and a finding if the conversion fails.
+/// Makes the column of a stored component in SI units, and a finding if it cannot be converted.
 fn stored(site: &Site<'_>, name: BString, path: &str, dataset: &Arc<Dataset>) -> (Column, Option<Finding>) {
     let column = arrays::column(site.file, path, &name, dataset);
     let unit = match attribute(&dataset.attributes, "unitSI").map(|unit| (unit, number(unit))) {
@@ -250,7 +251,7 @@ fn stored(site: &Site<'_>, name: BString, path: &str, dataset: &Arc<Dataset>) ->
     }
 }
 
-/// A component with one value for all particles, in SI units.
+/// Makes the column of a component that has one value for all particles, in SI units.
 fn constant(name: BString, path: &str, id: ObjectId, attributes: &Arc<[Attribute]>) -> Column {
     let count = attribute(attributes, "shape").and_then(integers).and_then(|shape| match shape[..] {
         [count] => u64::try_from(count).ok(),

@@ -1,4 +1,4 @@
-//! Types of the names of a frame's columns, where they are more than texts.
+//! Gathers the types of the names of a frame's columns, where these are more than texts.
 
 use std::sync::Arc;
 
@@ -8,18 +8,19 @@ use super::plan::MOST_LEVELS;
 use crate::codec::pickle::PandasLabel;
 use crate::table::{NameAxis, NameKind, NameLevel};
 
-/// Collects the types of an axis' labels, level by level.
+/// Collects the types of the labels of an axis, level by level.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
     levels: Vec<NameKind>,
-    /// Whether labels have different types, or an unknown one.
+    /// Whether a label has an unknown type, or labels differ in their number of levels or, if they have no levels, in
+    /// type.
     is_unknown: bool,
     /// Whether some labels have several levels.
     has_levels: bool,
 }
 
 impl Kinds {
-    /// Collects the types of these labels; `None` is an unknown label.
+    /// Collects the types of these labels. `None` stands for an unknown label.
     pub fn of<'a>(labels: impl IntoIterator<Item = Option<PandasLabel<'a>>>) -> Self {
         let mut kinds = Self::default();
         labels.into_iter().for_each(|label| kinds.add(label.as_ref()));
@@ -30,7 +31,7 @@ impl Kinds {
     pub fn add(&mut self, label: Option<&PandasLabel<'_>>) {
         self.has_levels |= matches!(label, Some(PandasLabel::Tuple(_)));
         let levels = match label {
-            // pandas reads names of several levels as literals of Python, and only these types have literals.
+            // pandas reads names of several levels as Python literals, and of these types only the two have literals.
             Some(PandasLabel::Tuple(labels)) if (2..=MOST_LEVELS).contains(&labels.len()) => labels
                 .iter()
                 .map(|label| kind(label).filter(|kind| matches!(kind, NameKind::Text | NameKind::Integer)))
@@ -48,7 +49,8 @@ impl Kinds {
         }
     }
 
-    /// Makes the axis; `name` gives the name of a level. `None`: all names are plain texts.
+    /// Makes the axis; `name` gives the name of a level. `None`: all names are plain texts, or they have levels, and
+    /// types that are unknown.
     pub fn axis(self, name: impl Fn(usize) -> Option<String>) -> Option<Arc<NameAxis>> {
         let levels = match self.is_unknown {
             true if self.has_levels => return None,

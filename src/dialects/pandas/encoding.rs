@@ -1,20 +1,20 @@
-//! Text encodings, by Python's names.
+//! Looks up text encodings by Python's names.
 
 use crate::table::{TextEncoding, Variant};
 
-/// The encoding that an attribute `encoding` names.
+/// The encoding of texts that an attribute `encoding` states.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum StatedEncoding {
     Utf8,
-    /// Texts must be decoded.
+    /// An encoding from which texts must be decoded.
     Other(TextEncoding),
-    /// An unknown encoding of this name: texts are shown as if in UTF-8.
+    /// An unknown encoding of this name. Texts are shown as if they were in UTF-8.
     Unknown(String),
 }
 
 impl StatedEncoding {
-    /// Looks up a name as Python does: without case, and with any punctuation. An encoding that Python decodes
-    /// differently from the WHATWG Encoding Standard is unknown.
+    /// Looks up a name as Python does, regardless of case and punctuation. An encoding that Python decodes differently
+    /// from the WHATWG Encoding Standard counts as unknown.
     pub fn of(name: Option<&str>) -> Self {
         let letters: String = name
             .filter(|name| !name.is_empty())

@@ -30,13 +30,13 @@ use crate::table::{
     Times, Unreadable,
 };
 
-/// Most labels of an axis of columns.
+/// Most labels on an axis of columns, and most columns of a frame.
 const MOST_COLUMNS: u64 = 100_000;
 
-/// Most codes and labels of all levels of an axis of columns.
+/// Most codes and labels in all levels of an axis of columns.
 const MOST_OF_LEVELS: usize = 1 << 20;
 
-/// The members that hold a frame or a series.
+/// Finds the members that hold a frame or a series.
 pub(super) fn servants(group: &Group) -> impl Iterator<Item = &BString> {
     let serves = |name: &[u8]| {
         name == b"values" || [&b"axis"[..], b"block", b"index"].iter().any(|prefix| name.starts_with(prefix))
@@ -44,7 +44,7 @@ pub(super) fn servants(group: &Group) -> impl Iterator<Item = &BString> {
     group.datasets().map(|(name, _)| name).filter(move |name| serves(name))
 }
 
-/// The table of a group in the format `fixed`.
+/// Makes the table of a group in the format `fixed`.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let encoding = StatedEncoding::of(PandasAttribute::text(&group.attributes, "encoding").as_deref());
     let mut frame =
@@ -97,15 +97,15 @@ struct Fixed<'a> {
     is_nameless: bool,
 }
 
-/// The source of a dataset's columns.
+/// Where the columns of a dataset come from.
 enum Source {
-    /// Elements of this dataset.
+    /// The elements of this dataset.
     Elements(Arc<store::StoredDataset>),
-    /// Python objects; each column is taken once.
+    /// Columns of Python objects, each of which is taken once.
     Objects(Vec<Option<ObjectRows>>),
 }
 
-/// The rows of a column, and the conversion of its integers to times.
+/// The rows of a column, and how its integers count time.
 struct Made {
     rows: Result<Arc<dyn Rows>, Unreadable>,
     times: Option<Result<Times, Unreadable>>,
@@ -132,7 +132,8 @@ impl<'a> Fixed<'a> {
         join(self.site.path, name.as_bytes())
     }
 
-    /// Names of an axis' datasets: the axis itself, or codes and values of each level.
+    /// Names of the datasets of codes and of values for each level of an axis. `None`: the axis is a single dataset, or
+    /// has too many levels.
     fn levels(&self, key: &str) -> Option<Vec<[String; 2]>> {
         if text(&self.group.attributes, &format!("{key}_variety")).as_deref() != Some("multi") {
             return None;
@@ -142,7 +143,7 @@ impl<'a> Fixed<'a> {
         Some((0..count).map(|at| [format!("{key}_label{at}"), format!("{key}_level{at}")]).collect())
     }
 
-    /// The columns that label rows.
+    /// Makes the columns that label rows.
     fn labels(&mut self, key: &str) -> Vec<Column> {
         let Some(levels) = self.levels(key) else {
             let Some(dataset) = self.dataset(key) else {
@@ -209,7 +210,7 @@ impl<'a> Fixed<'a> {
         Made { rows, times: None, units: None, tally: codes.tally }
     }
 
-    /// The one column of a series.
+    /// Makes the one column of a series.
     fn series(&mut self) -> Vec<Column> {
         let Some(dataset) = self.dataset("values") else {
             self.report("there are no values: a write that failed leaves such a group behind".into());
@@ -220,13 +221,13 @@ impl<'a> Fixed<'a> {
         vec![self.column(named.unwrap_or_else(|| "values".into()), "values", (dataset, 0), made, false)]
     }
 
-    /// The columns of all blocks, in the order of the frame.
+    /// Makes the columns of all blocks, in the order of the frame.
     fn blocks(&mut self) -> Vec<Column> {
         let count = integer(&self.group.attributes, "nblocks").and_then(|count| u64::try_from(count).ok());
         let mut columns: HashMap<String, VecDeque<Column>> = HashMap::new();
         let (mut met, mut present, mut absent) = (Vec::new(), 0, None);
         let count = count.unwrap_or(0);
-        // Each existing block has a link, so a larger count causes no extra work.
+        // Each block that exists has a link, so a larger count causes no more work.
         for block in 0..count.min(MOST_COLUMNS).min(self.group.links.len() as u64) {
             let (items, values) = (format!("block{block}_items"), format!("block{block}_values"));
             let Some(dataset) = self.dataset(&values) else {
@@ -266,7 +267,7 @@ impl<'a> Fixed<'a> {
             let name = levels.as_ref().map_or("axis0", |levels| &levels[level][1]);
             PandasAttribute::label(&self.dataset(name)?.attributes, "name")
         });
-        // Columns that the axis does not name are kept.
+        // Columns that the axis does not name are kept after the others.
         let mut next = |name: &String| {
             let origin = Origin { axis: axis.clone(), ..Origin::default() };
             Some(columns.get_mut(name)?.pop_front()?.with_origin(origin))
@@ -274,7 +275,7 @@ impl<'a> Fixed<'a> {
         order.iter().chain(&met).filter_map(&mut next).collect()
     }
 
-    /// The labels of an axis of columns as text, and their types.
+    /// Reads the labels of an axis of columns, as text, and their types.
     fn names(&mut self, key: &str) -> Result<(Vec<String>, Kinds), Unreadable> {
         let levels = self.levels(key);
         let is_one = levels.is_none();
@@ -320,7 +321,7 @@ impl<'a> Fixed<'a> {
                 own => own.to_string(),
             };
             kinds.add(Some(&own).filter(|_| !is_one));
-            // Many labels may share one long text.
+            // Many names may repeat one long text.
             left = left.checked_sub(name.len()).ok_or_else(too_long)?;
             Ok(name)
         };
@@ -328,7 +329,7 @@ impl<'a> Fixed<'a> {
         Ok((names, kinds))
     }
 
-    /// The labels of a dataset.
+    /// Reads the labels in a dataset.
     fn read(&mut self, name: &str) -> Result<Vec<PandasLabel<'static>>, Unreadable> {
         let dataset = self.dataset(name).ok_or("there is no such dataset")?;
         let mut source = self.source(name, dataset);
@@ -349,7 +350,7 @@ impl<'a> Fixed<'a> {
         let array = rows.array(0..rows.len(), self.interrupt)?;
         match shown {
             Some(InferredType::Mixed) => {
-                // The names of columns are the texts inside the JSON values.
+                // The names of columns are the texts within the JSON values.
                 self.findings.truncate(findings);
                 return Ok(array.as_string::<i64>().iter().map(label_of_json).collect());
             }
@@ -372,13 +373,13 @@ impl<'a> Fixed<'a> {
         })
     }
 
-    /// The labels of an axis, or the only column of values.
+    /// Opens the labels of an axis, or the only column of values.
     fn values(&mut self, name: &str, dataset: &Arc<Dataset>, is_axis: bool) -> Made {
         let mut source = self.source(name, dataset);
         self.made(name, dataset, &mut source, 0, is_axis)
     }
 
-    /// Opens a dataset for all of its columns.
+    /// Opens a dataset for all columns that it holds.
     fn source(&self, name: &str, dataset: &Arc<Dataset>) -> Result<Source, Unreadable> {
         let datatype = self.read_as(dataset);
         let read = part_of(dataset, &datatype, dataset.fill.clone());
@@ -391,7 +392,7 @@ impl<'a> Fixed<'a> {
         Ok(Source::Objects(columns.map_err(advice)?.into_iter().map(Some).collect()))
     }
 
-    /// The type to read elements as: texts in other encodings stay bytes.
+    /// The type as which to read the elements of a dataset: texts in other encodings stay bytes.
     fn read_as(&self, dataset: &Dataset) -> Datatype {
         match (&self.encoding, &dataset.datatype.class) {
             (StatedEncoding::Other(_), Class::FixedString { .. }) => DecodedRows::undecoded(dataset.datatype.size),
@@ -399,7 +400,7 @@ impl<'a> Fixed<'a> {
         }
     }
 
-    /// Column `at` of a dataset.
+    /// Opens column `at` of a dataset.
     fn made(
         &mut self,
         name: &str,
@@ -428,7 +429,7 @@ impl<'a> Fixed<'a> {
             }
             Err(reason) => return Made::failed(reason.clone()),
         };
-        // The placeholder of an empty array names the element type.
+        // The placeholder for an empty array states the type of its elements.
         let of_none = text(&dataset.attributes, "value_type").filter(|_| is_empty(dataset));
         let of_none = of_none.and_then(|name| values::stored_as(&name));
         let datatype = of_none.clone().unwrap_or_else(|| self.read_as(dataset));
@@ -443,7 +444,7 @@ impl<'a> Fixed<'a> {
             _ if of_none.is_some() => {
                 Arc::new(HeldRows::new(new_empty_array(&arrow_type(&datatype)), false, Hints::default()))
             }
-            // A placeholder for nothing, or a block of columns without rows, which is stored transposed.
+            // This is a placeholder for an empty array, or a block of columns without rows, which is stored transposed.
             shape if shape.contains(&0) || is_empty(dataset) => {
                 Arc::new(DatasetRows::new(opened, 0, missing, tally.clone()))
             }
@@ -492,12 +493,12 @@ impl<'a> Fixed<'a> {
     }
 }
 
-/// Whether a dataset is the placeholder of an empty array, which PyTables does not store.
+/// Whether a dataset is a placeholder for an empty array, which PyTables does not store.
 fn is_empty(dataset: &Dataset) -> bool {
     attribute(&dataset.attributes, "shape").is_some()
 }
 
-/// The time zone that attributes name.
+/// The time zone that the attribute `tz` names. `None`: no such attribute.
 fn zone_in(attributes: &[Attribute]) -> Option<String> {
     PandasAttribute::of(attributes, "tz").map(|zone| match zone {
         PandasAttribute::Text(text) => values::known(pickle::named(&text)),
@@ -505,7 +506,7 @@ fn zone_in(attributes: &[Attribute]) -> Option<String> {
     })
 }
 
-/// The error for labels that are too long.
+/// Makes the error for labels that are too long.
 fn too_long() -> Unreadable {
     format!("labels of more than {MOST_NAMES} bytes").into()
 }
@@ -516,7 +517,7 @@ fn label_of_json(json: Option<&str>) -> PandasLabel<'static> {
         Some(Ok(Json::String(text))) => PandasLabel::Text(text.into()),
         Some(Ok(Json::Bool(value))) => PandasLabel::Bool(value),
         Some(Ok(Json::Number(number))) => match json.and_then(|json| json.parse().ok()) {
-            // Also beyond 64 bits.
+            // This includes integers beyond 64 bits.
             Some(integer) => PandasLabel::Integer(integer),
             None => PandasLabel::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
@@ -524,7 +525,7 @@ fn label_of_json(json: Option<&str>) -> PandasLabel<'static> {
     }
 }
 
-/// The missing label that pandas has beside a label of this type.
+/// The label that pandas uses for a missing one beside labels of this type.
 fn missing(other: Option<&PandasLabel<'_>>) -> PandasLabel<'static> {
     match other {
         Some(PandasLabel::Timestamp { .. } | PandasLabel::Timedelta { .. } | PandasLabel::NotATime) => {
@@ -534,7 +535,7 @@ fn missing(other: Option<&PandasLabel<'_>>) -> PandasLabel<'static> {
     }
 }
 
-/// The labels of an array; `counted` makes one from an integer.
+/// Converts an array to labels; `counted` makes a label from an integer.
 fn labels_of(
     array: &ArrayRef,
     counted: impl Fn(i64) -> PandasLabel<'static>,

@@ -22,7 +22,7 @@ use crate::table::{
     SearchIndex, Table, Unreadable,
 };
 
-/// The table of a group in the format `table`.
+/// Makes the table of a group in the format `table`.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let empty = Table { attributes: group.attributes.clone(), ..Table::empty(site.path, Pandas.about().name) };
     let Some(dataset) = table_of(group) else {
@@ -46,10 +46,11 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// The field that a column shows as a whole, and its content.
+/// The field that a column shows as a whole, and its content. `None`: the column shows part of a field, or other values
+/// than the field's index covers.
 type Whole<'a> = Option<(&'a CompoundField, ColumnContent)>;
 
-/// The categories of a field, and their content.
+/// The categories of a field, opened, and their content.
 struct Labels {
     path: String,
     labels: Arc<dyn Rows>,
@@ -62,7 +63,7 @@ struct Frame<'a> {
     site: &'a Site<'a>,
     group: &'a Group,
     dataset: &'a Arc<Dataset>,
-    /// All columns share one opened dataset, because it holds the state of reading ahead.
+    /// All columns share one opened dataset, since that holds the state of reading ahead.
     opened: Result<Arc<store::StoredDataset>, Unreadable>,
     path: String,
     encoding: StatedEncoding,
@@ -79,7 +80,7 @@ impl<'a> Frame<'a> {
         Self { site, group, dataset, opened, path, encoding, interrupt, categories: Vec::new(), findings: Vec::new() }
     }
 
-    /// The columns, and for each that shows a whole field, the field and its content.
+    /// Makes the columns. Also returns, for each that shows a whole field, the field and its content.
     fn columns(&mut self) -> (Vec<Column>, Vec<Whole<'a>>) {
         let Class::Compound { fields } = &self.dataset.datatype.class else { return Default::default() };
         let fields = compound::in_order(fields, System::PYTABLES).collect();
@@ -98,7 +99,7 @@ impl<'a> Frame<'a> {
             let origin = Origin { called, axis: plan.names.clone().filter(|_| !planned.is_label), ..Origin::default() };
             columns.push(self.column(planned, &content).with_origin(origin));
             let is_whole = std::ptr::eq(planned.datatype, &planned.field.datatype);
-            // The search index covers codes, not the instants that they stand for.
+            // The search index covers the codes, not the instants or durations that they stand for.
             let is_counted =
                 columns.last().is_some_and(|column| column.meaning.times.is_some() || column.meaning.units.is_some());
             let is_indexed = !(is_counted && matches!(content, ColumnContent::Codes { .. }));
@@ -108,7 +109,7 @@ impl<'a> Frame<'a> {
         (columns, contents)
     }
 
-    /// The search indexes of fields that are columns.
+    /// Lists the search indexes of fields that are columns.
     fn indexes(&mut self, columns: &[Column], contents: &[Whole<'_>]) -> Vec<SearchIndex> {
         let group = self.group.link(b"_i_table").and_then(|link| link.target.object());
         let Some(Object::Group { id, attributes, .. }) = group else { return Vec::new() };
@@ -194,7 +195,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The values of a part as stored, with nulls.
+    /// Opens the values of a planned column as stored, with nulls.
     fn rows(
         &self,
         planned: &FrameColumn<'_>,
@@ -216,7 +217,8 @@ impl<'a> Frame<'a> {
         Ok(Arc::new(decoded))
     }
 
-    /// The categories of a field: the values of a separate series, `meta/FIELD/meta`.
+    /// Opens the categories of a field, which are the values of a separate series, `meta/FIELD/meta`. `None`: there are
+    /// none that can be read.
     fn labels(&self, field: &[u8]) -> Option<Labels> {
         let below = |group: &Group, name: &[u8]| match group.link(name)?.target.object()? {
             Object::Group { id, .. } => self.site.file.group(*id, self.interrupt).ok(),

@@ -6,13 +6,13 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `stored` | reads attributes: texts, numbers, pickles |
-//! | `axis` | tells the types of names of columns |
+//! | `stored` | reads attributes: texts and pickles |
+//! | `axis` | gathers the types of the names of columns |
 //! | `plan` | maps columns to fields and their elements, by the attributes |
 //! | `encoding` | looks up text encodings |
-//! | `values` | the content of a part: times, texts that mean missing, categories |
+//! | `values` | tells the content of columns: times, texts that mean missing, categories |
 //! | `frame` | makes the table of the format `table` |
-//! | `objects` | columns of Python objects: values of one pickle |
+//! | `objects` | opens columns of Python objects, which are values in one pickle |
 //! | `fixed` | makes the table of the format `fixed`: axes of labels, blocks of columns, most texts in pickles |
 
 mod axis;
@@ -36,7 +36,7 @@ use crate::catalogue::{Attribute, Dataset, Group, Object};
 use crate::source::Interrupt;
 use crate::table::Table;
 
-/// The attribute that marks a group of pandas.
+/// The attribute by which groups of pandas are recognised.
 const TYPE: &str = "pandas_type";
 
 /// The pandas dialect.
@@ -85,7 +85,7 @@ fn is_fixed(attributes: &[Attribute]) -> bool {
     matches!(text(attributes, TYPE).as_deref(), Some("frame" | "series"))
 }
 
-/// The dataset with the rows.
+/// The dataset that holds the rows. `None`: the group has none.
 fn table_of(group: &Group) -> Option<&Arc<Dataset>> {
     match group.link(b"table")?.target.object()? {
         Object::Dataset(dataset) if is_record(dataset) => Some(dataset),
@@ -93,7 +93,7 @@ fn table_of(group: &Group) -> Option<&Arc<Dataset>> {
     }
 }
 
-/// The members that serve the frame: the rows, their search indexes, categories.
+/// Finds the members that serve the frame: the rows, their search indexes, and categories.
 fn servants<'a>(group: &'a Group, table: &Dataset) -> impl Iterator<Item = &'a BString> {
     let has_categories = table.attributes.iter().any(|attribute| {
         attribute.name.ends_with(b"_meta")

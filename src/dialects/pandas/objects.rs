@@ -1,4 +1,5 @@
-//! Columns of Python objects: one pickle of a NumPy array. A scan finds the values and never builds objects.
+//! Opens columns of Python objects, which are one pickle of a NumPy array. A scan finds the values, and never builds
+//! objects.
 
 use std::sync::Arc;
 
@@ -15,10 +16,10 @@ use crate::store::{
     self, ARRAY_BYTES, Cache, Error, Facts, Fitter, Fitting, Hints, Reservation, RowRange, Rows, SharedRows, numbered,
 };
 
-/// Digits of an integer of 128 bits, and a sign.
+/// Most characters of an integer of 128 bits: its digits, and a sign.
 const LONGEST_INTEGER: u64 = 40;
 
-/// Whether a dataset holds one pickle.
+/// Whether a dataset holds a single pickle.
 pub(super) fn is_pickle(dataset: &Dataset) -> bool {
     let is_bytes = matches!(&dataset.datatype.class, Class::Sequence { base } if base.size == 1);
     is_bytes && dataset.shape == [1] && text(&dataset.attributes, "PSEUDOATOM").as_deref() == Some("object")
@@ -31,7 +32,8 @@ struct Pickled {
     _held: [Reservation; 2],
 }
 
-/// A dataset that is one pickle of an array of objects. The pickle stays in memory during use, under the budget.
+/// A dataset that is one pickle of an array of objects. While the pickle is in use, it stays in memory, under the
+/// budget.
 #[derive(Debug)]
 pub(super) struct ObjectBlock {
     dataset: Arc<store::StoredDataset>,
@@ -48,8 +50,8 @@ impl ObjectBlock {
         Error::unsupported(self.dataset.path(), reason)
     }
 
-    /// Reads the pickle. It reserves all memory at once or none: otherwise readers of several pickles could wait for
-    /// each other's parts.
+    /// Reads the pickle. It reserves its memory all at once or not at all: otherwise, readers of several pickles could
+    /// wait for each other's parts.
     fn load(&self, interrupt: &Interrupt) -> Result<Pickled, Error> {
         let budget = self.dataset.file().store().budget();
         let reserve = |bytes| {
@@ -88,7 +90,7 @@ impl ObjectBlock {
         self.pickled.get_or_make(&(), interrupt, || self.load(interrupt))
     }
 
-    /// The columns of the array, at most `most`.
+    /// Opens the columns of the array, which may be at most `most`.
     ///
     /// # Errors
     /// Why the pickle cannot be read.
@@ -116,28 +118,28 @@ impl ObjectBlock {
     }
 }
 
-/// The displayed form of a column's objects.
+/// The form in which the objects of a column are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InferredType {
     Texts,
     Booleans,
     Integers,
     Floats,
-    /// Days since 1970.
+    /// Days, counted from 1970.
     Dates,
-    /// Microseconds since 1970, or nanoseconds; in UTC if they had a zone.
+    /// Instants, in nanoseconds since 1970 if `is_fine`, else in microseconds; in UTC if they had a zone.
     Times {
         is_fine: bool,
         is_zoned: bool,
     },
-    /// The digits of decimal numbers, or of integers beyond 64 bits.
+    /// The digits of decimal numbers, or of integers of which some exceed 64 bits.
     Decimals,
-    /// JSON of each value.
+    /// A JSON text for each value, since their kinds differ.
     Mixed,
 }
 
 impl InferredType {
-    /// Chooses the form by the number of values of each kind.
+    /// Chooses the form, given the number of values of each kind.
     fn of(counts: [usize; CellKind::ALL.len()]) -> Self {
         let has = |kind: CellKind| counts[kind as usize] > 0;
         let is_missing = |kind: &CellKind| matches!(kind, CellKind::None | CellKind::Nan | CellKind::Other);
@@ -162,7 +164,7 @@ impl InferredType {
         }
     }
 
-    /// The attoseconds of an integer's unit, for forms that are times.
+    /// The attoseconds of the unit that integers count. `None`: the form is not one of times.
     pub fn step(self) -> Option<i128> {
         match self {
             Self::Dates => Some(i128::from(DAY) * SECOND),
@@ -172,7 +174,7 @@ impl InferredType {
         }
     }
 
-    /// The time zone of instants.
+    /// The time zone of instants. `None`: they have none.
     pub fn zone(self) -> Option<&'static str> {
         matches!(self, Self::Times { is_zoned: true, .. }).then_some("UTC")
     }
@@ -188,7 +190,8 @@ impl InferredType {
     }
 }
 
-/// A column of a pickled array. `None`, NaN and objects that are neither text, number, date nor time are null.
+/// A column of a pickled array. `None`, NaN, and objects that are neither text, boolean, number, date nor time are
+/// null.
 #[derive(Debug)]
 pub(super) struct ObjectRows {
     block: Arc<ObjectBlock>,
@@ -203,25 +206,25 @@ impl ObjectRows {
         self.shown
     }
 
-    /// Number of values of other kinds, which are null.
+    /// Number of objects of other kinds, which are null.
     pub fn others(&self) -> usize {
         self.others
     }
 
-    /// Bytes of a row's text as stored, or of the digits to be made.
+    /// Bytes of a row's text as stored, or of the digits to be made, whichever is more.
     fn length(&self, pickled: &Pickled, row: usize) -> u64 {
         let digits =
             if matches!(self.shown, InferredType::Decimals | InferredType::Mixed) { LONGEST_INTEGER } else { 0 };
         digits.max(pickled.array.text_length(row, self.column, &pickled.bytes) as u64)
     }
 
-    /// Upper bound of the bytes in an array of these rows.
+    /// Upper bound on the bytes in an array of these rows.
     fn taken(&self, pickled: &Pickled, rows: impl Iterator<Item = usize>) -> u64 {
         let length = |row| self.length(pickled, row);
         rows.map(|row| length(row) * 3 + 8).fold(0, u64::saturating_add)
     }
 
-    /// The array of these rows.
+    /// Makes the array of these rows.
     fn values(&self, pickled: &Pickled, rows: impl ExactSizeIterator<Item = usize>) -> ArrayRef {
         let count = rows.len();
         let mut cells =
@@ -268,7 +271,7 @@ impl ObjectRows {
         }
     }
 
-    /// The JSON text of a value.
+    /// The JSON text of a value. `None`: the value is null.
     fn json(cell: &PickledCell<'_>) -> Option<String> {
         let quoted = |label: PandasLabel<'_>| format!("\"{label}\"");
         Some(match cell {

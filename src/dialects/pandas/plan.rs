@@ -10,14 +10,15 @@ use crate::catalogue::{Attribute, Class, CompoundField, Datatype, product};
 use crate::codec::pickle::{PandasLabel, PickleTree, PickleValue, class_of, label};
 use crate::table::{Finding, NameAxis};
 
-/// Most columns of fields with unreadable labels. Wider fields become columns of arrays.
+/// Most columns to make from array fields whose labels cannot be read. Any further field becomes a column of arrays.
 const MOST_UNNAMED: u64 = 10_000;
 
-/// Most bytes of all labels to read, and overhead of each beside its text.
+/// Most bytes of all labels to read.
 pub(super) const MOST_NAMES: usize = 64 << 20;
+/// Bytes that a label takes besides its text.
 const OF_A_NAME: usize = 64;
 
-/// Most levels of an axis.
+/// Most levels that an axis may have.
 pub(super) const MOST_LEVELS: usize = 1000;
 
 /// A column of a frame: a field, or an element of one.
@@ -32,7 +33,7 @@ pub(super) struct FrameColumn<'a> {
     /// The column's number in a `ColumnId`: fields count from 1, and elements of array fields follow the last field.
     pub part: u32,
     pub is_label: bool,
-    /// Whether these are row labels without a name.
+    /// Whether the column holds row labels that have no name.
     pub is_nameless: bool,
 }
 
@@ -45,12 +46,12 @@ impl<'a> FrameColumn<'a> {
 /// The columns of a frame, row labels first.
 pub(super) struct FramePlan<'a> {
     pub columns: Vec<FrameColumn<'a>>,
-    /// The field of row labels: `index`. In a frame that was appended along its columns, `index` holds data rows, and
-    /// `columns` the labels.
+    /// Name of the field that labels rows, `index`. In a frame that was appended along its columns, `index` holds data,
+    /// and `columns` the row labels.
     pub axis: String,
-    /// Types of the names of columns, if they are more than texts.
+    /// Types of the names of columns. `None`: these are no more than texts.
     pub names: Option<Arc<NameAxis>>,
-    /// The frame's description of its fields.
+    /// The frame's description of its fields, if it can be read.
     pub info: Option<PickleTree>,
 }
 
@@ -58,7 +59,7 @@ pub(super) struct FramePlan<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Name {
     is_text: bool,
-    /// Whether the label is understood; otherwise the text is the name of its class.
+    /// Whether the label's class is known; otherwise the text is the name of that class.
     is_known: bool,
     shown: String,
 }
@@ -77,7 +78,7 @@ impl Name {
         }
     }
 
-    /// All labels of a list, limited to `left` bytes: a pickle may repeat one long text very often.
+    /// Reads all labels in a list, of up to `left` bytes: a pickle may repeat one long text very often.
     fn all(list: PickleValue<'_>, left: &mut usize) -> Option<Vec<Self>> {
         let mut bounded = |name: Self| {
             *left = left.checked_sub(name.shown.len().saturating_add(OF_A_NAME))?;
@@ -87,23 +88,25 @@ impl Name {
     }
 }
 
-/// Attributes from which a plan is being made.
+/// The attributes from which a plan is being made.
 struct Planner<'a, 'b> {
     path: &'b str,
-    /// Attributes of the group; of its table.
+    /// Attributes of the group.
     group: &'b [Attribute],
+    /// Attributes of the group's table.
     table: &'b [Attribute],
     axis: String,
     fields: Vec<&'a CompoundField>,
-    /// Bytes that labels of fields may still take, and the number of unnamed columns that may still be added.
+    /// Bytes that labels of fields may still take.
     names_left: usize,
+    /// Number of columns without a label that may still be made from array fields.
     unnamed_left: u64,
     findings: &'b mut Vec<Finding>,
 }
 
 impl<'a> FramePlan<'a> {
-    /// Makes a plan from the attributes of the group and of its table; `fields` are the fields of the table in storage
-    /// order. An attribute that does not decode is a finding.
+    /// Makes a plan from the attributes of the group and of its table. `fields` are the fields of the table in storage
+    /// order. An attribute that cannot be decoded is a finding.
     pub fn new(
         path: &str,
         [group, table]: [&[Attribute]; 2],
@@ -139,7 +142,7 @@ impl<'a> Planner<'a, '_> {
         self.findings.push(Finding::new(self.path, rule, format!("{attribute} cannot be read: {without}")));
     }
 
-    /// The columns of all value fields in the order of the fields, each with its label.
+    /// Makes the columns of all value fields, in the order of the fields, each with its label.
     fn values(&mut self) -> Vec<(Name, FrameColumn<'a>)> {
         let names = PandasAttribute::tree(self.group, "values_cols");
         let names = names.as_ref().and_then(|names| {
@@ -163,7 +166,8 @@ impl<'a> Planner<'a, '_> {
                 self.fields.iter().copied().filter(|field| field.name != *self.axis).collect()
             }
         };
-        // Scalars are numbered by their fields; elements of arrays come behind all fields.
+        // Columns of whole fields have the numbers of the fields; elements of array fields are numbered after the last
+        // field.
         let mut next = self.fields.len() as u32 + 1;
         let mut columns = Vec::new();
         for field in fields {
@@ -173,7 +177,7 @@ impl<'a> Planner<'a, '_> {
         columns
     }
 
-    /// The columns of a field.
+    /// Makes the columns of a field.
     fn parts(
         &mut self,
         field: &'a CompoundField,
@@ -226,7 +230,7 @@ impl<'a> Planner<'a, '_> {
         }
     }
 
-    /// The columns in the order of the frame. Columns with the same label keep their order.
+    /// Puts the columns in the order of the frame. Columns with the same label keep their order.
     fn ordered(
         &mut self,
         columns: Vec<(Name, FrameColumn<'a>)>,
@@ -244,12 +248,12 @@ impl<'a> Planner<'a, '_> {
         let mut columns: Vec<Option<_>> = columns.into_iter().map(Some).collect();
         let places = axis.iter().filter_map(|name| by_name.get_mut(name)?.pop_front());
         let mut ordered: Vec<_> = places.filter_map(|at| columns[at].take()).collect();
-        // Columns that the axis does not name are kept.
+        // Columns that the axis does not name are kept after the others.
         ordered.extend(columns.into_iter().flatten());
         ordered
     }
 
-    /// Row labels first: the levels that the frame names, or the field `index`.
+    /// Puts row labels first: the levels that the frame names, or the field that labels rows.
     fn labelled(
         &mut self,
         columns: Vec<(Name, FrameColumn<'a>)>,
@@ -277,7 +281,7 @@ impl<'a> Planner<'a, '_> {
             let named = info.and_then(|info| Some(Name::of(info.root().get(&self.axis)?.get("index_name")?)));
             let is_taken = planned.iter().any(|column| column.name == "index");
             let nameless = if is_taken { "level_0" } else { "index" };
-            // `None` means nameless, though as a label it has a text.
+            // Python's `None` means that there is no name, although as a label it has a text.
             let name = named.filter(|name| name.is_known && (name.is_text || name.shown != "None"));
             let is_nameless = name.is_none();
             let name = name.map_or_else(|| nameless.to_owned(), |name| name.shown);
@@ -289,7 +293,7 @@ impl<'a> Planner<'a, '_> {
     }
 }
 
-/// The axis of column names: its labels except the levels of row labels, and the names of its levels.
+/// Makes the axis of column names, from its labels without the levels of row labels, and the names of its own levels.
 fn names(axes: &PickleTree, levels: Option<&PickleTree>, info: Option<&PickleTree>) -> Option<Arc<NameAxis>> {
     let axis = axes.root().item(0)?;
     let levels = levels.and_then(|levels| Name::all(levels.root(), &mut { MOST_NAMES }));
@@ -303,7 +307,7 @@ fn names(axes: &PickleTree, levels: Option<&PickleTree>, info: Option<&PickleTre
     Kinds::of(columns.map(label)).axis(|level| called(level).map(|label| label.to_string()))
 }
 
-/// Whether pandas made up this name for a nameless level.
+/// Whether pandas made up this name for a level that has none.
 fn is_made_up(name: &str) -> bool {
     let number = name.strip_prefix("level_");
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))

@@ -1,10 +1,10 @@
-//! Reads attributes of PyTables: text, numbers, and pickles for all other values.
+//! Reads attributes of PyTables: text, and pickles for most other values.
 
 use crate::catalogue::{Attribute, Class, attribute};
 use crate::codec::pickle::{PandasLabel, PickleTree, label};
 use crate::dialects::attributes::{integer, number, pickled, text};
 
-/// An attribute of pandas.
+/// The value of an attribute that pandas wrote.
 pub(super) enum PandasAttribute {
     Text(String),
     /// A pickled value.
@@ -12,8 +12,8 @@ pub(super) enum PandasAttribute {
 }
 
 impl PandasAttribute {
-    /// An attribute that is text or a pickle. `None`: missing, or of another type. PyTables stores an empty text as an
-    /// attribute without elements.
+    /// Reads an attribute that is text or a pickle. `None`: no such attribute, or one of another type. PyTables stores
+    /// an empty text as an attribute without elements.
     pub fn of(attributes: &[Attribute], name: &str) -> Option<Self> {
         let found = attribute(attributes, name)?;
         if found.null && matches!(found.datatype.class, Class::FixedString { .. }) {
@@ -22,7 +22,7 @@ impl PandasAttribute {
         pickled(found).map(Self::Tree).or_else(|| text(attributes, name).map(Self::Text))
     }
 
-    /// A name of any type in the form of Python's `str`. `None`: missing, or Python's `None`.
+    /// Reads a name of any type, in the form of Python's `str`. `None`: no such attribute, or Python's `None`.
     pub fn label(attributes: &[Attribute], name: &str) -> Option<String> {
         match Self::of(attributes, name) {
             Some(Self::Text(text)) => Some(text),
@@ -37,7 +37,7 @@ impl PandasAttribute {
         }
     }
 
-    /// The pickled value.
+    /// Reads the pickled value in an attribute. `None`: it holds no pickle.
     pub fn tree(attributes: &[Attribute], name: &str) -> Option<PickleTree> {
         match Self::of(attributes, name)? {
             Self::Tree(tree) => Some(tree),
@@ -45,7 +45,7 @@ impl PandasAttribute {
         }
     }
 
-    /// The text, stored plainly or as a pickle.
+    /// Reads the text in an attribute, stored plainly or as a pickle. `None`: it holds no text.
     pub fn text(attributes: &[Attribute], name: &str) -> Option<String> {
         match Self::of(attributes, name)? {
             Self::Tree(tree) => tree.root().text().map(str::to_owned),
@@ -54,7 +54,7 @@ impl PandasAttribute {
     }
 }
 
-/// Whether a one-byte number, NumPy's form of booleans, is not zero.
+/// Whether an attribute of one byte, NumPy's form of a boolean, is not zero.
 pub(super) fn is_set(attributes: &[Attribute], name: &str) -> bool {
     let value = attribute(attributes, name).and_then(|attribute| attribute.value.as_ref().ok());
     value.is_some_and(|value| matches!(value.bytes.as_slice(), [byte] if *byte != 0))

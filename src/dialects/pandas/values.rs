@@ -1,4 +1,4 @@
-//! The content of the parts of fields.
+//! Tells the content of a frame's columns from attributes.
 
 use arrow_array::timezone::Tz;
 
@@ -12,30 +12,30 @@ use crate::store::decode::FillTest;
 use crate::store::{File, Rows};
 use crate::table::{Times, Unreadable};
 
-/// The first day of 1970 in Python's count of days.
+/// Number of the first day of 1970 in Python's count of days.
 pub(super) const FIRST_OF_1970: i64 = 719_163;
 
-/// The content of a column, by attributes of the group and of its table.
+/// The content of a column, according to attributes of the group and of its table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ColumnContent {
-    /// Values as their type says.
+    /// Values as their type describes them.
     Plain,
-    /// Text; this one, if any, means missing.
+    /// Text, and the text, if any, that means missing.
     Text(Option<String>),
-    /// Units since 1970 in UTC: units in a second, and the zone.
+    /// Counts since 1970 in UTC, of `per_second` units in a second, shown in `zone`.
     Instants { per_second: i128, zone: Option<String> },
-    /// Units, by this name.
+    /// Counts of a unit that has this name.
     Durations(String),
-    /// Days of the calendar: 719,163 is the first of 1970.
+    /// Days of the calendar, in Python's count: number 719,163 is the first of 1970.
     Days,
-    /// Codes of categories, which may have an order.
+    /// Codes of categories, and whether these have an order.
     Codes { ordered: bool },
-    /// Codes of categories without a stored set: pandas does not store an empty set.
+    /// Codes of categories that are not stored: pandas does not store an empty set.
     Unlabelled,
 }
 
 impl ColumnContent {
-    /// The content of a field's parts; their elements have this type.
+    /// Tells the content of the columns of a field, whose values have this type.
     pub fn of(
         field: &str,
         datatype: &Datatype,
@@ -61,7 +61,7 @@ impl ColumnContent {
         })
     }
 
-    /// The content by pandas' name for the type of values, or for the kind of an axis.
+    /// Tells the content from pandas' name for the type of values, or for the kind of an axis.
     pub fn of_kind(
         kind: &str,
         datatype: &Datatype,
@@ -85,17 +85,17 @@ impl ColumnContent {
         }
     }
 
-    /// Whether integers are shown as instants, or with a unit.
+    /// Whether integers are shown as instants, or as counts of a unit.
     pub fn are_counted(&self) -> bool {
         matches!(self, Self::Instants { .. } | Self::Durations(_) | Self::Days)
     }
 
-    /// The unit of durations.
+    /// The unit that durations count. `None`: other content.
     pub fn unit(&self) -> Option<String> {
         if let Self::Durations(unit) = self { Some(unit.clone()) } else { None }
     }
 
-    /// The conversion of integers to instants.
+    /// How integers count instants. `None`: they do not, or times are shown as numbers.
     pub fn times(&self, file: &File, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
         let (times, zone) = match self {
             Self::Instants { per_second, zone } => {
@@ -107,12 +107,12 @@ impl ColumnContent {
         times.map(|times| times.map(|times| times.in_zone(zone)))
     }
 
-    /// The test for missing elements: those that mean missing here, and those that attributes state.
+    /// Makes the test for missing elements: for those that mean missing by the content, and for the stated one.
     pub fn missing(&self, datatype: &Datatype, stated: &Fill) -> FillTest {
         let (Self::Text(Some(text)), Class::FixedString { padding, .. }) = (self, &datatype.class) else {
             return FillTest::any_of(datatype, &[self.element(datatype), stated.clone()]);
         };
-        // The test compares texts without padding, so its pattern need not be as long as a field, which may have 4 GiB
+        // The test compares texts without padding, so its pattern need not be as long as a field, which may take 4 GiB
         // in a file without rows.
         let stated = match stated {
             Fill::Explicit(stated) => Some(padding.strip(&stated.bytes)),
@@ -134,11 +134,11 @@ impl ColumnContent {
         FillTest::any_of(&Datatype { size: size as u64, class: datatype.class.clone() }, &fills)
     }
 
-    /// The number that means missing.
+    /// The integer that means missing, or the default if none does.
     fn element(&self, datatype: &Datatype) -> Fill {
         match (self, &datatype.class) {
             (Self::Instants { .. } | Self::Durations(_), Class::Integer { order, .. }) => times::not_a_time(*order),
-            // −1, in either byte order.
+            // This is −1, in either byte order.
             (Self::Unlabelled, Class::Integer { .. }) if datatype.size <= 8 => {
                 Fill::Explicit(Elements { bytes: vec![0xff; datatype.size as usize], heap: Vec::new() })
             }
@@ -147,7 +147,7 @@ impl ColumnContent {
     }
 }
 
-/// The text that means a missing row label; before pandas 3.1 no attribute stated it.
+/// The text that means a missing row label. Before pandas 3.1 no attribute stated it.
 pub(super) fn index_nan(stated: Option<String>) -> Option<String> {
     match stated {
         None => Some("nan".into()),
@@ -155,29 +155,32 @@ pub(super) fn index_nan(stated: Option<String>) -> Option<String> {
     }
 }
 
-/// Name of a time zone; UTC if it is unknown.
+/// Name of a pickled time zone; UTC if it is unknown.
 pub(super) fn zone_of(value: pickle::PickleValue<'_>) -> String {
     known(pickle::zone(value))
 }
 
-/// The time zone if readers know it, else UTC: pyarrow makes no frame of an Arrow file with an unknown zone.
+/// The name of a time zone if readers know it, else UTC: pyarrow cannot make a frame from an Arrow file with an unknown
+/// zone.
 pub(super) fn known(zone: Option<String>) -> String {
     zone.filter(|zone| zone.parse::<Tz>().is_ok()).unwrap_or_else(|| "UTC".into())
 }
 
-/// The unit in the name of a time type. A name without a unit is from before pandas 2 and means ns.
+/// The unit in the name of a time type. A name without a unit is older than pandas 2, and means ns. `None`: a type of
+/// another name.
 pub(super) fn unit(kind: &str, name: &str) -> Option<String> {
     let unit = kind.strip_prefix(name)?;
     Some(unit.strip_prefix('[').and_then(|unit| unit.strip_suffix(']')).unwrap_or("ns").to_owned())
 }
 
-/// The datatype for NumPy's type name of an array without elements. `None`: neither numbers, booleans nor bytes.
+/// The datatype that NumPy's type name means for an array without elements. `None`: neither numbers, booleans nor
+/// bytes.
 pub(super) fn stored_as(name: &str) -> Option<Datatype> {
     let name = name.strip_prefix(['|', '<', '=']).unwrap_or(name);
     let (kind, length) = name.split_at(name.find(|letter: char| letter.is_ascii_digit()).unwrap_or(name.len()));
     let order = ByteOrder::Little;
     if kind == "S" {
-        // The stated length does not matter, since the array has no elements.
+        // The stated length is of no importance, since the array has no elements.
         let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Ascii };
         return Some(Datatype { size: 1, class });
     }

@@ -1,8 +1,8 @@
-//! Unmarked groups that have the shape of a table: datasets of one length side by side.
+//! Recognises unmarked groups that have the shape of a table: datasets of one length side by side.
 //!
-//! This dialect guesses, so it is the last in the list. It uses the shapes, types and attributes in the group's
-//! listing, so it makes no request and reads no value. It only adds names: all members are also shown by themselves, so
-//! a wrong guess takes nothing away.
+//! This dialect guesses, so it is the last in the list. It goes by shapes, types, attributes and names in listings, and
+//! reads no value. It asks for the attributes of the root; only for tables of sibling groups does it list other groups.
+//! It only adds names: all members are also shown by themselves, so a wrong guess takes nothing away.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -29,16 +29,16 @@ use crate::table::Table;
 /// Name of the dialect.
 const NAME: &str = "shape";
 
-/// The directory of all row sets but the first.
+/// Name of the directory of all row sets but the first.
 const SETS: &str = "tables";
 
-/// Prefix of their names; the number of rows follows.
+/// Prefix of the names of these row sets, before the number of rows.
 const SET: &str = "rows-";
 
-/// The table of sibling groups, in the same directory.
+/// Name of the joined table of sibling groups, in the same directory.
 const ALL: &str = "ALL";
 
-/// The dialect of shapes, with the user's choice of tables.
+/// The dialect that goes by shapes, with the user's choice of which groups are tables.
 #[derive(Debug)]
 pub struct Shape(pub Tables);
 
@@ -105,12 +105,12 @@ impl Dialect for Shape {
 }
 
 impl Shape {
-    /// The table of the members of a group with this many rows.
+    /// Makes the table of those members of a group that have this many rows.
     fn of_rows(&self, site: &Site<'_>, group: &Group, rows: u64) -> Table {
         table::table(site, group, &Shapes::of(group), rows, self.is_loose())
     }
 
-    /// The claims on a group by its own members.
+    /// Makes the claims on a group that follow from its own members.
     fn own(&self, here: &Here<'_>) -> Claims {
         let shapes = Shapes::of(here.group);
         if !shapes.is_pair() {
@@ -128,7 +128,7 @@ impl Shape {
         Claims { nearly, ..Claims::default() }
     }
 
-    /// The further row sets of a group that is a table.
+    /// Makes the directories of the further row sets of a group that is a table.
     fn sets(&self, group: &Group, claims: &Claims) -> Vec<(BString, Made)> {
         if !claims.is_table {
             return Vec::new();

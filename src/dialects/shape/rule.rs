@@ -1,7 +1,7 @@
-//! The rule that decides, by a group's listing, whether its children make a table.
+//! The rule that decides, by a group's listing, whether its members make a table.
 //!
-//! It uses no values, and of names only numbers and the few below. `scripts/check/shape` implements the rule a second
-//! time.
+//! The rule uses no values, and of names only the numbers in them and the few listed below. `scripts/check/shape`
+//! implements the rule a second time.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -12,122 +12,131 @@ use bstr::{BString, ByteSlice};
 use crate::catalogue::{Attribute, Class, Dataset, Group, Link, Object, Target, attribute, product};
 use crate::dialects::attributes::text;
 
-/// To be increased when the rule changes its verdict on any group.
+/// To be increased whenever the rule changes its verdict on any group.
 pub(super) const VERSION: u32 = 7;
 
-/// Tables of up to this many rows need [`SOME_COLUMNS`], or texts or compounds beside other columns, or three columns
-/// of texts.
+/// Tables of up to this many rows need [`SOME_COLUMNS`] columns, or texts or compounds beside other columns, or three
+/// columns of texts.
 const FEW_ROWS: u64 = 3;
+/// Fewest columns of one kind in a table of up to [`FEW_ROWS`] rows.
 const SOME_COLUMNS: usize = 4;
 
-/// Up to this many rows, more than two thirds of the members must be in the table; beyond, more than half.
+/// In tables of up to this many rows, more than two thirds of the members must have that many rows; in longer ones,
+/// more than half.
 const SHORT: u64 = 16;
 
-/// In tables of three rows, fewer columns of floats than this are vectors in space.
+/// In a table of three rows, fewer columns of floats than this count as vectors in space.
 const SOME_VECTORS: usize = 6;
 
-/// Arrays of one inner shape with more elements in a row than this, and no line beside them, are fields on a grid.
+/// Arrays of one inner shape that have more elements in a row than this, and no line beside them, are fields on a grid.
 const MOST_ALIKE: u64 = 16;
 
-/// Name parts, and names before a number, that do not describe the content of a dataset.
+/// Parts of names that do not describe the content of a dataset.
 const NO_NAMES: [&str; 2] = ["dataset", "dset"];
+/// Names that, before a number or without one, do not describe the content of a dataset.
 const TYPES: [&str; 7] = ["int", "uint", "float", "double", "bool", "string", "complex"];
 
-/// With more single values per column than this, the group is a record. Groups of two or three rows may have only as
+/// With more single values per column than this, the group is a record. A group of two or three rows may have only as
 /// many single values as columns.
 const MOST_VALUES: usize = 4;
 
-/// Most columns of a table: each takes some KiB while its group is listed.
+/// Most columns in a table: each takes some KiB while its group is listed.
 const MOST_COLUMNS: usize = 16_384;
 
-/// Dimensions of space: as many columns may be the axes of space.
+/// Numbers of dimensions of space: as many columns may be the axes of space.
 const AXES: [u64; 2] = [2, 3];
 
-/// Most further row sets to show.
+/// Most further row sets that a group may show.
 const MOST_SETS: usize = 64;
 
-/// Most elements in a row of a column; fewer for rank 3 or more, which may be images, beside two other columns.
+/// Most elements in a row of a column.
 const MOST_WIDE: u64 = 1 << 20;
+/// Most elements in a row of rank 3 or more, which may be an image, beside two other columns.
 const MOST_NESTED: u64 = 1_024;
 
-/// Names of groups that serve their siblings.
+/// Names of groups that serve the groups and datasets beside them.
 const SERVANTS: [&str; 3] = ["__categories", "@library", "indexes"];
 
-/// Suffix of pointers into compressed rows or columns: the lengths of their siblings agree by chance only.
+/// Suffix of the names of pointers into compressed rows or columns: the lengths of datasets beside them agree only by
+/// chance.
 const POINTERS: &str = "indptr";
 
-/// Pairs of names of members that belong to one thing.
+/// Pairs of member names that belong to one thing.
 const PARTS: [[&str; 2]; 6] = [
     ["eigenvalues", "eigenvectors"],
     ["ir", "jc"],
     ["cumulative_length", "flattened_data"],
     ["values", "mask"],
     ["values", "offsets"],
-    // A positioner of NeXus: actual and demanded position.
+    // A positioner of NeXus: its actual and its demanded position.
     ["value", "value_set"],
 ];
 
-/// Suffix of astropy's descriptions of a table, which have a line for each row.
+/// Suffix of the names of astropy's descriptions of a table, which have lines instead of rows.
 const DESCRIPTION: &str = ".__table_column_meta__";
 
-/// Names of members with a number for each axis, and the most axes.
+/// Names of members that have a number for each axis.
 const SIZES: [&str; 6] = ["dims", "dimension", "dimensions", "shape", "origin", "spacing"];
+/// Most axes for which one member may have numbers.
 const MOST_AXES: u64 = 8;
 
 /// Groups that MATLAB keeps beside its variables.
 const OF_MATLAB: [&str; 2] = ["/#refs#", "/#subsystem#"];
 
-/// Attributes of the root group of a file of Keras.
+/// Attributes that the root group of a file of Keras has.
 const OF_KERAS: [&str; 3] = ["keras_version", "model_config", "layer_names"];
 
-/// The verdict on a group.
+/// The verdict of the rule on a group.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ShapeMatch {
-    /// A table, and its number of rows.
+    /// The group is a table, with this number of rows.
     Table(u64),
-    /// Not a table, though some members have the same length.
+    /// The group is not a table, for this reason, although some members have the same length.
     Nearly(String),
     Nothing,
 }
 
-/// The members of a group that may be columns, and counts of them.
+/// The members of a group that may be columns, and what was counted of them.
 #[derive(Debug)]
 pub(super) struct Shapes<'a> {
     members: Vec<(&'a BString, &'a Arc<Dataset>)>,
-    /// Counts by length of the first axis.
+    /// What was counted of members, by the length of their first axis.
     counts: HashMap<u64, Count<'a>>,
-    /// Whether some member is longer than one; then members of one element, or of none, do not count.
+    /// Whether some member is longer than one. Then members of a single element, or of none, do not count.
     has_longer: bool,
-    /// Number of members with one element, scalars included.
+    /// Number of datasets with a single element, scalars included.
     values: usize,
-    /// A member that lines label along two axes.
+    /// A member of which lines label two axes, if there is one.
     grid: Option<&'a BString>,
-    /// For each number of axes, a member with as many numbers: an origin, a spacing.
+    /// For each of [`AXES`], a member with as many numbers, such as an origin or a spacing.
     of_axes: [Option<&'a BString>; AXES.len()],
 }
 
-/// Members of one length.
+/// What was counted of the members of one length.
 #[derive(Clone, Copy, Debug)]
 struct Count<'a> {
     rows: u64,
-    /// Members of any rank.
+    /// Number of members of any rank.
     all: usize,
-    /// Members that are neither images nor wider than columns may be.
+    /// Number of members that are neither images nor wider than a column may be.
     narrow: usize,
-    /// Members of rank 1, or with one element in a row.
+    /// Number of members of rank 1, or with a single element in each row.
     lines: usize,
-    /// Members of a higher rank that are not [deep](is_deep).
+    /// Number of members of a higher rank that are not [deep](is_deep).
     wide: usize,
-    /// Lines of numbers.
+    /// Number of lines of numbers.
     numbers: usize,
-    /// Number of columns with a letter in their name; with a name that does not describe them.
+    /// Number of columns that have a letter in their names.
     named: usize,
+    /// Number of columns whose names do not describe them.
     nameless: usize,
-    /// The name of one column; whether all other names differ from it in numbers only.
+    /// The name of one column.
     name: Option<&'a BString>,
+    /// Whether the names of all columns differ only in numbers.
     alike: bool,
-    /// The inner extents of one column; whether all others have the same.
+    /// The inner extents of one column.
     inner: Option<&'a [u64]>,
+    /// Whether all columns have the same inner extents.
     uniform: bool,
     /// The largest extent of a column along an axis other than the first.
     longest: u64,
@@ -135,11 +144,11 @@ struct Count<'a> {
     labelled: bool,
     integers: usize,
     floats: usize,
-    /// Columns of texts or compounds.
+    /// Number of columns of texts or compounds.
     texts: usize,
-    /// Lines of compounds.
+    /// Number of lines of compounds.
     compounds: usize,
-    /// Columns of texts of one byte.
+    /// Number of columns of texts of a single byte.
     characters: usize,
     /// Whether all columns can grow.
     grows: bool,
@@ -173,7 +182,7 @@ impl Count<'_> {
         self.lines + self.wide
     }
 
-    /// Whether images count as columns: fewer than two other members have this length.
+    /// Whether images count as columns, because fewer than two other members have this length.
     fn has_images(&self) -> bool {
         self.narrow < 2
     }
@@ -183,10 +192,10 @@ impl Count<'_> {
         self.columns() >= 2 && (self.lines >= 1 || self.is_of_arrays())
     }
 
-    /// Whether the first axis is that of rows, though no line shows it: it is longer than all others, no line of
-    /// numbers labels these, and the columns differ.
+    /// Whether the first axis is that of rows, although no line shows it. It must be longer than all others, no line of
+    /// numbers may label those, and the columns must differ.
     fn is_of_arrays(&self) -> bool {
-        // Columns are narrow enough for this product.
+        // Columns are narrow enough for this product not to overflow.
         let elements = self.inner.unwrap_or_default().iter().product::<u64>();
         let is_field = self.uniform && elements > MOST_ALIKE;
         self.rows > FEW_ROWS && self.longest < self.rows && !self.labelled && !self.alike && !is_field
@@ -243,16 +252,17 @@ impl<'a> Shapes<'a> {
         }
         let is_grid = |(_, dataset): &&(&BString, &Arc<Dataset>)| {
             let Some((rows, inner)) = dataset.shape.split_first() else { return false };
-            // With more lines than the dataset has axes, the lines do not label its axes: it is a column of arrays.
+            // If there are more lines than the dataset has axes, the lines do not label its axes, and it is a column of
+            // arrays.
             if counts.get(rows).is_some_and(|count| count.lines > dataset.shape.len()) {
                 return false;
             }
-            // Two lines of two or three numbers are vectors.
+            // Two lines of two or three numbers are vectors, and label nothing.
             let has_lines = |extent: &u64| counts.get(extent).is_some_and(|count| count.lines >= 2);
             let is_vector = |extent: &u64| AXES.contains(extent) && extent != rows && has_lines(extent);
             let extents = || std::iter::once(rows).chain(inner).filter(|extent| **extent > 1 && !is_vector(extent));
-            // With numbers, texts and compounds name rows or elements of a row, as sites beside a time line. Without
-            // numbers, they name the rows and columns of a matrix.
+            // Beside numbers, texts and compounds name rows, or elements of a row, as sites beside a time line do.
+            // Without numbers, they name the rows and columns of a matrix.
             if of_numbers.is_empty() {
                 extents().filter(|extent| of_names.contains(*extent)).collect::<HashSet<_>>().len() >= 2
             } else {
@@ -263,14 +273,14 @@ impl<'a> Shapes<'a> {
         Self { members, counts, has_longer, values, grid, of_axes }
     }
 
-    /// The row set that most members belong to, else the one with the most lines.
+    /// The row set to which most members belong, or else the one with the most lines.
     fn first(&self) -> Option<&Count<'a>> {
         self.counts
             .values()
             .max_by_key(|count| (count.is_pair() && self.is_most(count), count.lines, count.wide, count.rows))
     }
 
-    /// Whether most members belong to a row set.
+    /// Whether most members belong to this row set.
     fn is_most(&self, count: &Count<'_>) -> bool {
         let all = self.members.len();
         if count.rows > SHORT { 2 * count.all > all } else { 3 * count.all > 2 * all }
@@ -281,7 +291,7 @@ impl<'a> Shapes<'a> {
         self.first().is_some_and(Count::is_pair)
     }
 
-    /// The verdict on the group. With `is_loose`, most members may be no columns, and rows may be few.
+    /// Decides whether the group is a table. With `is_loose`, most members need not be columns, and rows may be few.
     pub fn table(&self, is_loose: bool) -> ShapeMatch {
         let Some(count) = self.first().filter(|count| count.is_pair()) else { return ShapeMatch::Nothing };
         let (rows, columns) = (count.rows, count.columns());
@@ -295,7 +305,7 @@ impl<'a> Shapes<'a> {
         ShapeMatch::Table(rows)
     }
 
-    /// Why the members of one length are no table.
+    /// Why the members of one length are not a table. `None`: they are one.
     fn refused(&self, count: &Count<'_>, is_loose: bool) -> Option<String> {
         let (rows, columns) = (count.rows, count.columns());
         if columns > MOST_COLUMNS {
@@ -355,7 +365,7 @@ impl<'a> Shapes<'a> {
         names.all(|own| Some(own) == first)
     }
 
-    /// Lengths of the further row sets of the group, ascending.
+    /// Lengths of the group's further row sets, in ascending order.
     pub fn others(&self, own: u64, is_loose: bool) -> Vec<u64> {
         let mut sets: Vec<&Count<'_>> = self
             .counts
@@ -378,8 +388,7 @@ impl<'a> Shapes<'a> {
         self.members.iter().filter(move |(_, dataset)| no_column(dataset, rows, with_images).is_none()).copied()
     }
 
-    /// Why the dataset behind a link is not a column of the group's table. `None`: it is one, or the link leads to
-    /// another object.
+    /// Why the target of a link is not a column of the group's table. `None`: it is one, or it is not a dataset.
     pub fn left_out(&self, link: &Link, rows: u64) -> Option<Cow<'static, str>> {
         link.target.dataset()?;
         match member(link) {
@@ -391,7 +400,7 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// Why a member is not a column of the row set of one length.
+/// Why a member is not a column of the row set of one length. `None`: it is one.
 fn no_column(dataset: &Dataset, rows: u64, with_images: bool) -> Option<Cow<'static, str>> {
     let own = dataset.shape[0];
     if own != rows {
@@ -401,23 +410,23 @@ fn no_column(dataset: &Dataset, rows: u64, with_images: bool) -> Option<Cow<'sta
     is_deep(dataset, with_images).then(|| format!("rank {rank} with {inner} elements in a row").into())
 }
 
-/// Whether a row has more elements than a column may have. `with_images`: images count as columns.
+/// Whether a row has more elements than a column may have. `with_images` says that images count as columns.
 fn is_deep(dataset: &Dataset, with_images: bool) -> bool {
     let is_narrow = dataset.shape.len() > 2 && !with_images;
     elements_of_row(dataset) > if is_narrow { MOST_NESTED } else { MOST_WIDE }
 }
 
-/// Whether a dataset has one element.
+/// Whether a dataset has a single element.
 fn is_value(dataset: &Dataset) -> bool {
     !dataset.null && product(&dataset.shape) == Some(1)
 }
 
-/// Whether a row has one element. With few rows, a higher rank does not show which axis has the rows.
+/// Whether each row has a single element. If rows are few, a higher rank does not show which axis is that of rows.
 fn is_line(dataset: &Dataset) -> bool {
     dataset.shape.len() == 1 || elements_of_row(dataset) == 1 && dataset.shape[0] > FEW_ROWS
 }
 
-/// Whether a member holds a number for each axis.
+/// Whether a member holds one number for each axis.
 fn is_size(name: &BString, dataset: &Dataset) -> bool {
     SIZES.iter().any(|size| name.eq_ignore_ascii_case(size.as_bytes()))
         && matches!(*dataset.shape, [axes] if axes <= MOST_AXES)
@@ -431,7 +440,7 @@ fn says_nothing(name: &[u8]) -> bool {
         || NO_NAMES.iter().any(|part| name.windows(part.len()).any(|own| own.eq_ignore_ascii_case(part.as_bytes())))
 }
 
-/// The name with each number replaced by a zero.
+/// The name, with each number in it replaced by a zero.
 fn stem(name: &[u8]) -> impl Iterator<Item = u8> {
     let is_digit = |at: usize| name.get(at).is_some_and(u8::is_ascii_digit);
     let starts = move |at: usize| !is_digit(at) || at == 0 || !is_digit(at - 1);
@@ -445,7 +454,7 @@ fn elements_of_row(dataset: &Dataset) -> u64 {
     product(&dataset.shape[1..]).unwrap_or(u64::MAX)
 }
 
-/// The dataset behind a link, if it may be a column; else the reason.
+/// The dataset to which a link leads, if it may be a column, or else why it may not.
 fn member(link: &Link) -> Result<(&BString, &Arc<Dataset>), &'static str> {
     let dataset = match &link.target {
         Target::Hard(Object::Dataset(dataset)) => dataset,
@@ -471,12 +480,12 @@ fn is_compound(dataset: &Dataset) -> bool {
     matches!(dataset.datatype.class, Class::Compound { .. }) && dataset.datatype.complex_part().is_none()
 }
 
-/// Whether elements are texts of one byte.
+/// Whether elements are texts of a single byte.
 fn is_character(dataset: &Dataset) -> bool {
     matches!(dataset.datatype.class, Class::FixedString { .. }) && dataset.datatype.size == 1
 }
 
-/// Evidence that a group is something other than its shapes suggest. `root` are the attributes of the root group.
+/// Finds evidence that a group is something other than its shapes suggest. `root` has the attributes of the root group.
 pub(super) fn marked(path: &str, group: &Group, root: &[Attribute]) -> Option<String> {
     let name = path.rsplit('/').next().unwrap_or_default();
     if let Some(above) = OF_MATLAB
@@ -514,7 +523,7 @@ pub(super) fn marked(path: &str, group: &Group, root: &[Attribute]) -> Option<St
     })
 }
 
-/// The attribute that states another kind for a group.
+/// Finds the attribute that states another kind for a group, and what it says.
 fn marked_by(attributes: &[Attribute]) -> Option<String> {
     if let Some(name) = ["MATLAB_class", "encoding-type"].iter().find(|name| attribute(attributes, name).is_some()) {
         return Some((*name).to_owned());

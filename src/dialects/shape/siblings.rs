@@ -1,10 +1,10 @@
-//! One table of sibling groups whose tables have the same columns and types (episodes, beams, channels): `tables/ALL`,
-//! with the name of the group in the first column.
+//! Joins the tables of sibling groups that have the same columns and types (episodes, beams, channels) into one,
+//! `tables/ALL`, with the name of the group in the first column.
 //!
-//! Names decide which groups belong together: the largest set whose names agree up to the first digit. Two equal tables
-//! among the first four groups decide that there is such a table; only these groups are listed beforehand, all others
-//! when the table is opened. Without such a pair, groups inside the siblings may match: `tables/ALL/NAME` joins all
-//! that are called NAME.
+//! Names decide which groups belong together: the largest set of groups whose names agree up to the first digit. Two
+//! equal tables among the first four of these groups decide that there is a joined table. Only these four are listed
+//! beforehand, all others when the table is opened. Without such a pair, groups inside the siblings may match:
+//! `tables/ALL/NAME` joins all groups inside that are called NAME.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -20,28 +20,28 @@ use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
 use crate::table::{ChainRows, Column, Meaning, Origin, Table, Unreadable, labelled_runs};
 
-/// Most columns of all groups together: each has a description of some KiB.
+/// Most columns of all groups together, since each has a description of some KiB.
 const MOST_PARTS: usize = 65_536;
 
 /// Most groups to list in search of two equal tables.
 const MOST_LOOKED: usize = 4;
 
-/// Most groups inside a group to look at.
+/// Most groups inside a sibling to look at.
 const MOST_WITHIN: usize = 8;
 
-/// The column with the name of the group.
+/// Name of the column with the name of each row's group.
 const LABEL: &str = "group";
 
-/// Numbers of columns in such tables begin here.
+/// Number of the first column of the first joined table.
 const FIRST_FIELD: u32 = 1 << 31;
 
-/// A group of a series.
+/// A group whose name belongs to a series.
 struct Sibling<'a> {
     name: &'a BString,
     id: ObjectId,
 }
 
-/// The groups whose names belong together, in the order of their numbers.
+/// Finds the groups whose names belong together, in the order of the numbers in their names.
 fn series(group: &Group) -> Vec<Sibling<'_>> {
     let mut series = HashMap::<&[u8], Vec<Sibling<'_>>>::new();
     for link in &group.links {
@@ -53,7 +53,7 @@ fn series(group: &Group) -> Vec<Sibling<'_>> {
     }
     for siblings in series.values_mut() {
         siblings.sort_by_cached_key(|sibling| parts(sibling.name));
-        // Further names of one group do not count.
+        // Further names of one and the same group do not count.
         let mut met = HashSet::new();
         siblings.retain(|sibling| met.insert(sibling.id));
     }
@@ -61,7 +61,7 @@ fn series(group: &Group) -> Vec<Sibling<'_>> {
     largest.map(|(_, siblings)| siblings).unwrap_or_default()
 }
 
-/// A name in parts that sort in natural order: numbers by their value.
+/// Splits a name into parts that sort in natural order, with numbers by their value.
 fn parts(name: &[u8]) -> Vec<(bool, usize, BString)> {
     let mut parts = Vec::new();
     let mut rest = name;
@@ -77,7 +77,7 @@ fn parts(name: &[u8]) -> Vec<(bool, usize, BString)> {
         ));
         rest = behind;
     }
-    // Of numbers with equal value, the shorter one comes first.
+    // Of numbers that are equal, the shorter one comes first.
     parts.push((false, name.len(), BString::default()));
     parts
 }
@@ -95,18 +95,19 @@ impl Look<'_> {
         self.file.group(id, self.interrupt).ok()
     }
 
-    /// The table of a group, by itself or as a continuation of another table in its series.
+    /// Opens the table of a group: one that a dialect recognises there, or one that continues the table `beside` in its
+    /// series.
     fn table(&self, path: &str, group: &Group, beside: Option<&Table>) -> Option<Table> {
         let here = Here { path, group, file: self.file, interrupt: self.interrupt };
         let site = Site { file: self.file, path, of: Of::Group(group), servant: None, checks: Checks::default() };
-        // Of this dialect, only the group's own table counts, which ends the recursion.
+        // Of this dialect's own claims, only a group's own table counts, which ends the recursion.
         let Dialects(all) = Dialects::new(self.shape.0, false);
         let claims = Dialects(all.split_last().map_or(all, |(_, before)| before)).claims(&here);
         let opened = match claims.dialect {
             Some(dialect) => claims.is_table.then(|| dialect.open(&site, self.interrupt))?,
             None if self.shape.own(&here).is_table => self.shape.open(&site, self.interrupt),
             None => {
-                // An episode may happen to have as many rows as an array has elements in a row, which looks like a
+                // By chance, an episode may have as many rows as an array has elements in a row, and then looks like a
                 // grid.
                 let beside = beside.filter(|beside| beside.recognised_by == "shape")?;
                 let Object::Dataset(first) = group.link(&columns(beside).next()?.name)?.target.object()? else {
@@ -120,13 +121,13 @@ impl Look<'_> {
         Some(opened.observed(self.file))
     }
 
-    /// The first of the listed siblings that holds groups.
+    /// Lists the first sibling, of those that may be listed beforehand, that holds groups.
     fn outer(&self, siblings: &[Sibling<'_>]) -> Option<Group> {
         let listed = siblings.iter().take(MOST_LOOKED).filter_map(|sibling| self.group(sibling.id));
         listed.into_iter().find(|group| groups(group).next().is_some())
     }
 
-    /// The table of a sibling in the group at `path`: its own, or that of the group called `within` inside it.
+    /// Opens the table of a sibling in the group at `path`: its own, or that of the group called `within` inside it.
     fn sibling(
         &self,
         path: &str,
@@ -146,12 +147,12 @@ fn groups(group: &Group) -> impl Iterator<Item = &Link> {
     group.links.iter().filter(|link| matches!(link.target, Target::Hard(Object::Group { .. })))
 }
 
-/// The columns that can be joined with those of other tables.
+/// The columns of a table that can be joined with those of other tables.
 fn columns(table: &Table) -> impl Iterator<Item = &Column> {
     table.columns.iter().filter(|column| column.in_table && column.rows.is_ok())
 }
 
-/// Why two tables cannot be joined: other columns, types or units. `None`: they can.
+/// Why two tables cannot be joined: they differ in columns, types or units. `None`: they can be.
 fn difference(one: &Table, other: &Table) -> Option<&'static str> {
     let what = |column: &Column| {
         let data_type = column.rows.as_ref().ok().map(|rows| rows.data_type().clone());
@@ -167,7 +168,7 @@ fn difference(one: &Table, other: &Table) -> Option<&'static str> {
     (!columns(one).map(units).eq(columns(other).map(units))).then_some("other units")
 }
 
-/// The first table that has an equal among these. It is the model for all others.
+/// Finds the first of these tables that has an equal among them, which is the model for all others.
 fn first_alike(tables: impl Iterator<Item = Option<Table>>) -> Option<Table> {
     let mut met = Vec::<Table>::new();
     for table in tables.take(MOST_LOOKED).flatten() {
@@ -179,7 +180,7 @@ fn first_alike(tables: impl Iterator<Item = Option<Table>>) -> Option<Table> {
     None
 }
 
-/// The directory for the joined tables of a group. `None`: no two siblings match.
+/// Makes the directory of the joined tables of a group. `None`: no two siblings match.
 pub(super) fn made(shape: &Shape, here: &Here<'_>) -> Option<Made> {
     let siblings = series(here.group);
     if siblings.len() < 2 {
@@ -203,7 +204,7 @@ pub(super) fn made(shape: &Shape, here: &Here<'_>) -> Option<Made> {
     (!children.is_empty()).then_some(Made::Directory { table: None, children })
 }
 
-/// The joined table of all siblings, or of the groups called `within` inside them.
+/// Makes the joined table of all siblings, or of the groups called `within` inside them.
 pub(super) fn table(
     shape: &Shape,
     site: &Site<'_>,
@@ -235,7 +236,7 @@ pub(super) fn table(
         };
         left_out.push((sibling.name.clone(), reason.into()));
     }
-    // The position of `within` distinguishes the tables of one group.
+    // The position of the name `within` keeps the joined tables of one group apart.
     let place = within.and_then(|within| {
         let outer = look.outer(&siblings)?;
         outer.links.iter().position(|link| link.name == *within)
@@ -256,26 +257,26 @@ pub(super) fn table(
     }
 }
 
-/// The number of a table's first column, by the position of its name.
+/// The number of a joined table's first column, by the position of its name. `None`: the table `ALL` itself.
 fn field(place: Option<usize>) -> u32 {
     let place = place.map_or(0, |place| place.saturating_add(1));
-    // A table has fewer than `MOST_PARTS` columns, so ranges of numbers do not overlap.
+    // A table has fewer than `MOST_PARTS` columns, so the ranges of numbers do not overlap.
     (u32::try_from(place).unwrap_or(u32::MAX) & 0x3FFF) << 17
 }
 
-/// Tables in succession.
+/// Tables joined one after the other.
 struct Chain<'a> {
     path: &'a str,
-    /// The group that they lie in.
+    /// The group that holds the siblings.
     id: ObjectId,
     first_field: u32,
-    /// Names of the tables' groups.
+    /// Name of the sibling that each table belongs to.
     labels: Vec<String>,
     tables: Vec<Table>,
 }
 
 impl Chain<'_> {
-    /// The number of rows, and the columns: names of groups, then the common columns.
+    /// Returns the number of rows, and the columns: names of groups, then the columns that all tables have.
     fn columns(&self, interrupt: &Interrupt) -> Option<(u64, Vec<Column>)> {
         let first = self.tables.first()?;
         let mut pointers = vec![0_i64];
@@ -321,7 +322,7 @@ impl Chain<'_> {
         Column::new(name, path, id, rows, Arc::<Tally>::default())
     }
 
-    /// The name of the group of each row.
+    /// Makes the rows that name each row's group.
     fn groups(&self, pointers: &[i64], interrupt: &Interrupt) -> Result<Arc<dyn Rows>, Unreadable> {
         let ends: Vec<u64> = pointers.iter().skip(1).map(|end| end.cast_unsigned()).collect();
         Ok(labelled_runs(self.path, self.labels.clone(), &ends, interrupt)?)

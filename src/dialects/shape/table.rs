@@ -9,7 +9,7 @@ use crate::catalogue::{Dataset, Group, join};
 use crate::dialects::{Site, arrays};
 use crate::table::{Column, Table};
 
-/// The table of the members of a group with this many rows.
+/// Makes the table of those members of a group that have this many rows.
 pub(super) fn table(site: &Site<'_>, group: &Group, shapes: &Shapes<'_>, rows: u64, is_loose: bool) -> Table {
     Table {
         revision: format!("rule {}{}", rule::VERSION, if is_loose { ", loose" } else { "" }),

@@ -1,4 +1,4 @@
-//! The counts of a matrix, a row for each stored one; its barcodes and genes.
+//! Makes the tables of a matrix: its counts, with a row for each stored one, its barcodes, and its genes.
 
 use std::sync::Arc;
 
@@ -13,12 +13,14 @@ use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
 use crate::table::{Categories, Column, Finding, Table, Unreadable};
 
-/// The directories of the tables.
+/// Name of the table of barcodes.
 const BARCODES: &str = "barcodes";
+/// Name of the table of counts.
 const COUNTS: &str = "matrix";
+/// Name of the table of genes.
 const GENES: &str = "genes";
 
-/// A member that flags the barcodes of cells, if the file has it.
+/// The member that flags the barcodes of cells, in files that have it.
 const FLAG: &str = "filtered_barcodes";
 
 /// A group that holds a matrix, compressed by barcodes.
@@ -28,16 +30,16 @@ pub(super) struct Matrix<'a> {
     features: Features<'a>,
 }
 
-/// The place of a matrix' features.
+/// Where the features of a matrix are stored.
 enum Features<'a> {
-    /// A group of features.
+    /// In a group of features.
     Group(ObjectId),
-    /// A dataset of identifiers, before version 3.
+    /// In a dataset of their identifiers, as before version 3.
     Genes(&'a Arc<Dataset>),
 }
 
 impl<'a> Matrix<'a> {
-    /// The matrix in a group. `None`: not a matrix.
+    /// Finds the matrix in a group. `None`: the group holds none.
     pub fn of(group: &'a Group) -> Option<Self> {
         let barcodes = datasets::of_rank(group, BARCODES, 1)?;
         if PARTS.iter().chain(&["shape"]).any(|part| datasets::of_rank(group, part, 1).is_none()) {
@@ -50,7 +52,7 @@ impl<'a> Matrix<'a> {
         Some(Self { group, barcodes, features })
     }
 
-    /// The keys of its tables.
+    /// The keys of the matrix's tables.
     pub fn tables(&self) -> &'static [&'static str] {
         match self.features {
             Features::Group(_) => &[BARCODES, COUNTS],
@@ -58,7 +60,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// One of its tables.
+    /// Makes the matrix's table of this key.
     pub fn table(&self, site: &Site<'_>, key: &BString, interrupt: &Interrupt) -> Table {
         let path = join(&join(site.path, TABLES.as_bytes()), key);
         let named = |name: &str, shown: &str, dataset| column(site, &shown.into(), &name.into(), dataset);
@@ -85,7 +87,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// A row for each stored count.
+    /// Makes the table of counts, with a row for each stored one.
     fn counts(&self, site: &Site<'_>, path: String, interrupt: &Interrupt) -> Table {
         let mut findings = Vec::new();
         let mut categories = Vec::new();
@@ -125,7 +127,7 @@ impl<'a> Matrix<'a> {
         Table { rows: entries.unwrap_or(0), categories, findings, ..table(path, COUNTS, columns) }
     }
 
-    /// Identifiers of features.
+    /// Opens the identifiers of the matrix's features, as labels.
     fn features(&self, site: &Site<'_>, interrupt: &Interrupt) -> Result<Categories, Unreadable> {
         match self.features {
             Features::Genes(genes) => Ok(labels(site, join(site.path, GENES.as_bytes()), genes)),
@@ -134,7 +136,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// The identifiers in a group of features.
+/// Opens the identifiers in a group of features, as labels.
 ///
 /// # Errors
 /// Why they cannot be read.
@@ -149,13 +151,13 @@ pub(super) fn identifiers(
     Ok(labels(site, join(path, OF_FEATURES[0].as_bytes()), ids))
 }
 
-/// A dataset as labels.
+/// Opens a dataset as labels.
 pub(super) fn labels(site: &Site<'_>, path: String, dataset: &Arc<Dataset>) -> Categories {
     let labels = datasets::line(site.file, &path, dataset, &Arc::default());
     Categories { labels, datatype: dataset.datatype.clone(), ordered: Some(false), path }
 }
 
-/// The numbers of features and barcodes, as the matrix's `shape` dataset gives them.
+/// Reads the numbers of features and barcodes from the dataset `shape` of the matrix. `None`: it does not state them.
 fn stated(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Option<[u64; 2]> {
     let dataset = datasets::of_rank(group, "shape", 1).filter(|dataset| dataset.shape == [2])?;
     let rows = datasets::line(site.file, &join(site.path, b"shape"), dataset, &Arc::default()).ok()?;

@@ -11,8 +11,8 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `matrix` | the counts of a matrix, a row for each stored one; its barcodes and genes |
-//! | `molecules` | the counted molecules |
+//! | `matrix` | makes the tables of a matrix: counts, barcodes, genes |
+//! | `molecules` | makes the table of the counted molecules |
 
 mod matrix;
 mod molecules;
@@ -29,16 +29,16 @@ use crate::catalogue::{Dataset, Group, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Table};
 
-/// The directory of the tables of a matrix.
+/// Name of the directory of a matrix's tables.
 const TABLES: &str = "tables";
 
-/// The group of the features that a matrix counts.
+/// Name of the group of the features that are counted.
 const FEATURES: &str = "features";
 
 /// The columns of every group of features; the first labels rows.
 const OF_FEATURES: [&str; 3] = ["id", "name", "feature_type"];
 
-/// A member of a group of features that describes its other members.
+/// The member of a group of features that describes its other members.
 const TAGS: &str = "_all_tag_keys";
 
 /// The 10x Genomics dialect.
@@ -61,7 +61,7 @@ impl Dialect for TenX {
 
     fn claims(&self, here: &Here<'_>) -> Claims {
         if let Some(matrix) = Matrix::of(here.group) {
-            // Its parts are also shown by themselves.
+            // The parts of the matrix are also shown by themselves.
             let tables = matrix.tables().iter().map(|key| {
                 let table = Made::Directory { table: Some((*key).into()), children: [].into() };
                 (BString::from(*key), table)
@@ -93,10 +93,10 @@ impl Dialect for TenX {
     }
 }
 
-/// A member of a group, with its name.
+/// A dataset in a group, with its name.
 type Named<'a> = (&'a BString, &'a Arc<Dataset>);
 
-/// The datasets of rank 1 and of this length in a group; those with the names `first` come first.
+/// Finds the datasets of rank 1 and of this length in a group. Those called as in `first` come first.
 fn of_length<'a>(group: &'a Group, length: Option<u64>, first: &'a [&str]) -> Vec<Named<'a>> {
     let has_length = |dataset: &Dataset| dataset.shape.len() == 1 && dataset.shape.first().copied() == length;
     let mut columns: Vec<_> = group.datasets().filter(|(_, dataset)| has_length(dataset) && !dataset.null).collect();
@@ -104,7 +104,7 @@ fn of_length<'a>(group: &'a Group, length: Option<u64>, first: &'a [&str]) -> Ve
     columns
 }
 
-/// The columns of a group of features, the identifier first; empty for any other group.
+/// Finds the columns of a group of features, the identifiers first; none in any other group.
 fn features<'a>(path: &str, group: &'a Group) -> Vec<Named<'a>> {
     let length = |name| datasets::of_rank(group, name, 1).and_then(|dataset| dataset.shape.first().copied());
     let count = length(OF_FEATURES[0]);
@@ -116,12 +116,12 @@ fn features<'a>(path: &str, group: &'a Group) -> Vec<Named<'a>> {
     columns
 }
 
-/// A dataset of the group as a column named `shown`.
+/// Opens a dataset of the group as a column named `shown`.
 fn column(site: &Site<'_>, shown: &BString, name: &BString, dataset: &Arc<Dataset>) -> Column {
     arrays::column(site.file, &join(site.path, name), shown, dataset)
 }
 
-/// A table of columns of one length.
+/// Makes a table of columns that have one length.
 fn table(path: String, revision: &str, columns: Vec<Column>) -> Table {
     let rows = columns.iter().find_map(|column| Some(column.rows.as_ref().ok()?.len()));
     Table { revision: revision.into(), rows: rows.unwrap_or(0), columns, ..Table::empty(&path, TenX.about().name) }

@@ -1,4 +1,4 @@
-//! The counted molecules (`molecule_info.h5`): columns side by side at the root.
+//! Makes the table of the counted molecules (`molecule_info.h5`), whose columns lie side by side at the root.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::source::Interrupt;
 use crate::store::Tally;
 use crate::table::{Categories, CategoryRows, Column, Finding, Table, Unreadable};
 
-/// The columns that mark such a file, in version 3 and before.
+/// The columns by which such a file is recognised, in version 3 and before that.
 const KNOWN: [[&str; 4]; 2] = [["barcode_idx", "feature_idx", "umi", "count"], ["barcode", "gem_group", "gene", "umi"]];
 
-/// Columns of numbers, the names of the columns with their labels, and the datasets of labels.
+/// The columns of numbers that have labels, the name for the column of these labels, and the dataset that holds them.
 const LABELLED: [(&str, &str, &str); 3] =
     [("barcode_idx", "barcode", "barcodes"), ("feature_idx", "feature", FEATURES), ("gene", "gene_id", "gene_ids")];
 
-/// The columns of the root group; empty if it holds no molecules.
+/// Finds the columns of the root group; none if it holds no molecules.
 pub(super) fn columns(group: &Group) -> Vec<Named<'_>> {
     let length = |name: &str| datasets::of_rank(group, name, 1).and_then(|dataset| dataset.shape.first().copied());
     let known = KNOWN.iter().find(|known| {
@@ -28,7 +28,7 @@ pub(super) fn columns(group: &Group) -> Vec<Named<'_>> {
     known.map(|known| of_length(group, length(known[0]), known)).unwrap_or_default()
 }
 
-/// The table of the root group: its columns, then labels for the columns of numbers.
+/// Makes the table of the root group: its columns, then the columns of labels for those of numbers.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let found = columns(group);
     let mut columns: Vec<Column> = found.iter().map(|(name, dataset)| column(site, name, name, dataset)).collect();
@@ -51,7 +51,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     Table { attributes: group.attributes.clone(), categories, findings, ..table }
 }
 
-/// The labels of a column of numbers.
+/// Makes the column of the labels that the numbers in a column stand for. Also returns the label set.
 fn named(
     site: &Site<'_>,
     group: &Group,

@@ -1,4 +1,4 @@
-//! vaex: a table whose columns are groups.
+//! vaex, which keeps a table as a group of columns that are groups themselves.
 //!
 //! ```text
 //! /table                type = "table"
@@ -24,7 +24,7 @@ use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
 use crate::table::{BitRows, CategoryRows, Column, Finding, MaskedRows, Meaning, StringRows, Table, Unreadable};
 
-/// The group of the columns.
+/// Name of the group of the columns.
 const COLUMNS: &str = "columns";
 
 /// The vaex dialect.
@@ -60,7 +60,7 @@ impl Dialect for Vaex {
     }
 }
 
-/// The group of the columns of a table.
+/// Finds the group of the columns of a table. `None`: the group is not a table.
 fn columns(group: &Group) -> Option<ObjectId> {
     match group.link(COLUMNS.as_bytes())?.target.object()? {
         Object::Group { id, .. } => Some(*id),
@@ -68,7 +68,7 @@ fn columns(group: &Group) -> Option<ObjectId> {
     }
 }
 
-/// The table of a group.
+/// Makes the table of a group.
 fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let path = join(site.path, COLUMNS.as_bytes());
     let mut findings = Vec::new();
@@ -95,7 +95,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     }
 }
 
-/// Names of the columns: the listed ones, then others in the order of links.
+/// Names of the columns: those that are listed, then the others, in the order of links.
 fn ordered(within: &Group) -> Vec<BString> {
     let known: HashSet<&BString> = within.links.iter().map(|link| &link.name).collect();
     let listed = text(&within.attributes, "column_order").unwrap_or_default();
@@ -150,7 +150,7 @@ impl Opener<'_> {
         }
     }
 
-    /// Opens codes of labels. A code without a label, such as the least integer, is null.
+    /// Opens a column of codes that stand for labels. A code without a label, such as the least integer, is null.
     fn encoded(&self, path: &str, object: &Object) -> Result<Opened, Unreadable> {
         let group = self.site.file.group(object.id(), self.interrupt)?;
         let part = |name: &str| self.open(&join(path, name.as_bytes()), datasets::object(&group, name)?);
@@ -195,7 +195,7 @@ impl Opener<'_> {
         if let Some(dtype) = dtype.filter(|_| of_numpy.is_some() && data.shape.len() > 1) {
             return Err(format!("{dtype} of rank {}", data.shape.len()).into());
         }
-        // Other types have no value that means missing.
+        // Elements of other types are never missing by their value.
         let missing = match (&of_numpy, &data.datatype.class) {
             (Some(_), Class::Integer { order, .. }) if data.datatype.size == 8 => times::not_a_time(*order),
             _ => Fill::Default,
@@ -230,15 +230,15 @@ impl Opener<'_> {
 /// An opened column.
 struct Opened {
     rows: Arc<dyn Rows>,
-    /// Oddities counted while reading the values.
+    /// Oddities counted when the values are read.
     tally: Arc<Tally>,
     data: Arc<Dataset>,
     of_numpy: Option<OfNumpy>,
-    /// Length of the mask, if there are more values than that.
+    /// Length of the mask, if it is shorter than the values. `None`: it is long enough, or there is none.
     unmasked: Option<u64>,
 }
 
-/// The type to read characters as: bytes.
+/// The type as which to read characters: bytes.
 ///
 /// # Errors
 /// The type is not one of characters.
@@ -252,7 +252,7 @@ fn byte(stored: &Datatype) -> Result<Datatype, Unreadable> {
     }
 }
 
-/// NumPy's type for reading integers: `datetime64[ns]`.
+/// How to read integers as NumPy's type of this name, such as `datetime64[ns]`. `None`: not a type of times.
 fn numpy(dtype: &str) -> Option<OfNumpy> {
     let (kind, unit) = dtype.trim_end_matches(']').split_once('[')?;
     let kind = match kind {

@@ -1,4 +1,4 @@
-//! Datasets of a version that differ from the version before, by comparing mappings: no element is read.
+//! Finds the datasets of a version that differ from the version before it, by comparing mappings. No element is read.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -13,13 +13,14 @@ use crate::h5;
 use crate::source::Interrupt;
 use crate::store::{Error, File};
 
-/// Most groups to list. Links of a hostile file can pair every group of one version with every group of the other.
+/// Most pairs of groups to compare: links in a hostile file can pair every group of one version with every group of the
+/// other.
 const MOST_GROUPS: usize = 1 << 20;
 
-/// Most bytes of the paths of pending groups and of datasets found.
+/// Most bytes in the paths of pending groups, and of the datasets found.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The target of a link in a version.
+/// What a link in a version leads to.
 #[derive(Clone, Copy)]
 enum Member<'a> {
     Group(ObjectId),
@@ -33,15 +34,16 @@ struct Walk<'a> {
     interrupt: &'a Interrupt,
     /// HDF5 path of the later version.
     path: &'a str,
-    /// Pending pairs of groups, the later version first, with their path in both.
+    /// Pending pairs of groups, the later version's first, with the path that both have in their versions.
     pairs: VecDeque<([Option<ObjectId>; 2], BString)>,
-    /// Pairs seen so far: each is compared once, however many links lead to it.
+    /// Pairs met so far. Each is compared only once, however many links lead to it.
     met: HashSet<[Option<ObjectId>; 2]>,
     found: Vec<DatasetChange>,
     bytes: usize,
 }
 
-/// The datasets added, removed and changed since the version before. Without such a version, all are added.
+/// Finds the datasets that were added, removed or changed since the version before. If there is none before, all were
+/// added.
 ///
 /// # Errors
 /// A group cannot be listed, or mappings cannot be read.
@@ -62,7 +64,7 @@ pub(super) fn since_previous(version: &Here<'_>, id: ObjectId) -> Result<Vec<Dat
 }
 
 impl Walk<'_> {
-    /// Compares two groups, one of which may be missing.
+    /// Compares a pair of groups, of which one may be missing.
     fn pair(&mut self, pair: [Option<ObjectId>; 2], below: &BString) -> Result<(), Error> {
         if pair[0] == pair[1] || !self.met.insert(pair) {
             return Ok(());
@@ -102,7 +104,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The path of a member; counts its bytes.
+    /// The path of a member, whose bytes are counted against the limit.
     fn below(&mut self, path: &BString, name: &BString) -> Result<BString, Error> {
         let below: BString = if path.is_empty() { name.clone() } else { bstr::join("/", [path, name]).into() };
         self.bytes = self.bytes.saturating_add(below.len());
@@ -116,7 +118,7 @@ impl Walk<'_> {
         Error::unsupported(self.path, reason)
     }
 
-    /// Whether two datasets have the same elements, as far as that is known without reading them.
+    /// Whether two datasets are known to have the same elements without any being read.
     fn is_same(&self, now: Member<'_>, before: Member<'_>, path: &str) -> Result<bool, Error> {
         let (Member::Dataset(now), Member::Dataset(before)) = (now, before) else { return Ok(false) };
         if now.id == before.id {
@@ -128,7 +130,7 @@ impl Walk<'_> {
         if now.is_empty() {
             return Ok(true);
         }
-        // The library's own fill is the same as none.
+        // The fill that the library itself sets is the same as none.
         let fill = |dataset: &'_ Dataset| Some(dataset.fill.clone()).filter(|fill| !is_plain(fill));
         if fill(now) != fill(before) {
             return Ok(false);
@@ -139,7 +141,7 @@ impl Walk<'_> {
         })
     }
 
-    /// The mappings of a dataset in chunks of its source. `None`: the dataset is not built that way.
+    /// Reads the mappings of a dataset, in chunks of its source. `None`: the dataset is not made of such chunks.
     fn mappings(&self, dataset: &Dataset, path: &str) -> Result<Option<Mappings>, Error> {
         if !matches!(dataset.layout, Layout::Virtual { .. }) {
             return Ok(None);
@@ -158,7 +160,7 @@ fn is_plain(fill: &Fill) -> bool {
     matches!(fill, Fill::Undefined | Fill::Default) || is_zero(fill)
 }
 
-/// The datasets and groups of a version's group.
+/// The datasets and groups in a group of a version.
 fn members_of(group: &Group) -> impl Iterator<Item = (&BString, Member<'_>)> {
     group.links.iter().filter_map(|link| {
         let Target::Hard(object) = &link.target else { return None };

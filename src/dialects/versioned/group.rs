@@ -1,4 +1,5 @@
-//! Groups in a version: a group that holds only arrays of rank 1 and of one length is a table.
+//! Makes the tables of groups in a version: a group that holds nothing but arrays of rank 1 and of one length is a
+//! table.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::dialects::compound::is_record;
 use crate::dialects::{Claims, Dialect, Here, Role, Site};
 use crate::table::{Finding, Table};
 
-/// The columns of a group. `None`: not a table.
+/// Finds the columns of a group. `None`: the group is not a table.
 fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
     let column = |dataset: &Arc<Dataset>| dataset.shape.len() == 1 && !dataset.null && !is_record(dataset);
     let member = |link| -> Option<(&BString, &Arc<Dataset>)> {
@@ -25,7 +26,7 @@ fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
     columns.iter().all(|(_, dataset)| dataset.shape == first.shape).then_some(columns)
 }
 
-/// The tables in a version, and findings on datasets that may hold another version's data.
+/// Makes the claims on a group in a version, with findings on datasets that may hold another version's data.
 pub(super) fn claims(here: &Here<'_>) -> Claims {
     let Some(kept) = VersionsGroup::in_file(here.file, here.interrupt) else { return Claims::default() };
     let is_version = here.path.strip_prefix(BELOW).is_some_and(|below| !below.contains('/'));
@@ -47,7 +48,7 @@ pub(super) fn claims(here: &Here<'_>) -> Claims {
     claims
 }
 
-/// A finding on a dataset that is not made from its `raw_data`. One without elements is exempt.
+/// Makes a finding on a dataset that is not mapped from its `raw_data`. One without elements is exempt.
 fn misplaced(above: &str, link: &Link) -> Option<Finding> {
     let (path, dataset) = (join(above, &link.name), link.target.dataset()?);
     let (_, below) = path.strip_prefix(BELOW)?.split_once('/')?;
@@ -63,7 +64,8 @@ fn misplaced(above: &str, link: &Link) -> Option<Finding> {
     Some(finding(path, rule, found))
 }
 
-/// Datasets that the library may have confused with those of other versions, by the file's `data_version`.
+/// Finds the datasets that the library may have confused with those of other versions, according to the file's
+/// `data_version`.
 fn doubtful(group: &Group, data_version: i128) -> impl Iterator<Item = &BString> {
     group.links.iter().filter_map(move |link| {
         let dataset = link.target.dataset()?;
@@ -76,7 +78,7 @@ fn doubtful(group: &Group, data_version: i128) -> impl Iterator<Item = &BString>
     })
 }
 
-/// The table of a group.
+/// Makes the table of a group.
 pub(super) fn table(site: &Site<'_>, group: &Group) -> Table {
     let found = columns(group).unwrap_or_default();
     let rows = found.first().and_then(|(_, dataset)| dataset.shape.first()).copied().unwrap_or(0);

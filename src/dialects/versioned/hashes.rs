@@ -1,5 +1,6 @@
-//! Checks the chunks of `raw_data` against the hashes beside them, which the library uses to find chunks that it
-//! already has: SHA-256 of a chunk, clipped to the extent of its dataset, and of its shape in Python's notation.
+//! Checks the chunks of `raw_data` against the hashes stored beside them, by which the library finds chunks that it
+//! already has. A hash is the SHA-256 of a chunk, clipped to the extent of its dataset, and of its shape in Python's
+//! notation.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,34 +17,37 @@ use crate::source::Interrupt;
 use crate::store::{Error, File, Rows, StoredDataset, StoredStrings};
 use crate::table::{Finding, UNREADABLE};
 
-/// The attribute with the number of used records in a table.
+/// The attribute of a table of hashes that states how many of its records are in use.
 pub(super) const LARGEST_INDEX: &str = "largest_index";
 
-/// Bytes of a hash, and of the first and end row of a chunk.
+/// Bytes of a hash in a record.
 const HASH: u64 = 32;
+/// Bytes of the first row and the end row of a chunk in a record.
 const ROWS: u64 = 16;
 
-/// Longest record, in bytes.
+/// Most bytes in a record.
 const LARGEST_RECORD: u64 = 256;
 
-/// Records, or texts, to read at once.
+/// Number of records, or of texts, to read at once.
 const BATCH: u64 = 1 << 14;
 
-/// Bytes to read at once.
+/// Number of bytes to read at once.
 const READ: u64 = 1 << 20;
 
-/// Most elements of a dataset to hash in vain while trying how chunks were clipped: no record states the extents behind
-/// the first axis.
+/// Most elements of a dataset to hash in vain while trying how its chunks were clipped: no record states the extents
+/// after the first axis.
 const MOST_TRIED: u64 = 1 << 28;
 
-/// Most chunks that fail the check before it stops: a file may claim any number of them.
+/// Most chunks that may fail before the check stops: a file may claim any number of them.
 const MOST_BROKEN: u64 = 1 << 12;
 
-/// Most groups to list, and deepest nesting.
+/// Most groups to list.
 const MOST_GROUPS: usize = 1 << 20;
+/// Deepest nesting of groups to list.
 const DEEPEST: usize = 64;
 
-/// Findings on datasets whose chunks do not match their hashes, or that cannot be read.
+/// Checks all datasets of a versioned file. Makes findings on those whose chunks do not match their hashes, or that
+/// cannot be read.
 pub(super) fn verify(file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
     let mut found = Vec::new();
     let Some(kept) = VersionsGroup::in_file(file, interrupt).filter(|kept| kept.data_version() == NEWEST_DATA) else {
@@ -83,20 +87,21 @@ pub(super) fn verify(file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
     found
 }
 
-/// The distinct chunks of a dataset, in succession along its first axis.
+/// The distinct chunks of a dataset, which follow one another along its first axis.
 struct Chunks<'a> {
     raw: Arc<StoredDataset>,
-    /// Reads texts, which are hashed one by one with their lengths.
+    /// Reads texts, which are hashed one by one, each with its length. `None`: the elements are not texts.
     texts: Option<StoredStrings>,
     extents: Vec<u64>,
-    /// Extents behind the first axis that chunks were found to be clipped to, the latest at the end.
+    /// Extents after the first axis to which chunks were found to be clipped, the latest last.
     clipped: Vec<Vec<u64>>,
     tried: u64,
     interrupt: &'a Interrupt,
 }
 
 impl<'a> Chunks<'a> {
-    /// `None`: the dataset is not chunked, or its elements have another form in NumPy's memory than in the file.
+    /// Prepares to check a dataset. `None`: it is not chunked, or its elements have another form in NumPy's memory than
+    /// in the file.
     fn new(raw: StoredDataset, interrupt: &'a Interrupt) -> Option<Self> {
         let description = raw.description().clone();
         let Layout::Chunked { chunk, .. } = &description.layout else { return None };
@@ -106,7 +111,7 @@ impl<'a> Chunks<'a> {
             _ => return None,
         };
         let (raw, extents) = (Arc::new(raw), chunk.clone());
-        // NumPy pads wider numbers, so the hashed bytes are not the stored ones.
+        // NumPy pads wider numbers, so the hashed bytes may not be the stored ones.
         let is_hashed = is_text
             || description.datatype.size <= 8
             || matches!(description.datatype.class, Class::FixedString { .. });
@@ -118,7 +123,8 @@ impl<'a> Chunks<'a> {
         Some(Self { raw, texts, extents, clipped, tried: 0, interrupt })
     }
 
-    /// Checks the chunks against a table of hashes. `Some`: the mismatches.
+    /// Checks the chunks against a table of hashes. Returns the mismatches in words. `None`: there are none, or the
+    /// table has another form.
     fn verify(&mut self, hashes: &StoredDataset, largest: Option<i128>) -> Result<Option<String>, Error> {
         let Some(places) = places(hashes) else { return Ok(None) };
         let all = hashes.len().min(largest.and_then(|largest| u64::try_from(largest).ok()).unwrap_or(0));
@@ -151,7 +157,7 @@ impl<'a> Chunks<'a> {
         })
     }
 
-    /// Whether these rows make up a chunk that was written.
+    /// Whether these rows make up a chunk that has been written.
     fn has(&self, rows: &Range<u64>) -> Result<bool, Error> {
         let all = self.raw.description().shape.first().copied().unwrap_or(0);
         let extent = self.extents[0];
@@ -163,7 +169,7 @@ impl<'a> Chunks<'a> {
         Ok(self.raw.unwritten_until(first, self.interrupt)? == first)
     }
 
-    /// Whether no way of clipping makes the hash of this chunk match.
+    /// Whether this chunk matches its hash in none of the ways in which it may have been clipped.
     fn is_other(&mut self, rows: &Range<u64>, hash: &[u8]) -> Result<bool, Error> {
         for at in (0..self.clipped.len()).rev() {
             if self.hash(rows, &self.clipped[at])? == *hash {
@@ -177,7 +183,7 @@ impl<'a> Chunks<'a> {
         while let Some(axis) = extents.iter().rposition(|extent| *extent > 1) {
             extents[axis] -= 1;
             extents[axis + 1..].copy_from_slice(&behind[axis + 1..]);
-            // Then it stays unknown.
+            // Too much has been tried in vain: it stays unknown.
             if self.tried > MOST_TRIED {
                 return Ok(false);
             }
@@ -191,7 +197,7 @@ impl<'a> Chunks<'a> {
         Ok(true)
     }
 
-    /// The hash of these rows' chunk, clipped behind the first axis.
+    /// Hashes the chunk of these rows, clipped to the extents `behind` after the first axis.
     fn hash(&self, rows: &Range<u64>, behind: &[u64]) -> Result<[u8; 32], Error> {
         let mut hash = Sha256::new();
         let mut extents = vec![rows.end - rows.start];
@@ -205,13 +211,13 @@ impl<'a> Chunks<'a> {
         Ok(hash.finalize().into())
     }
 
-    /// Number of elements between neighbours along an axis.
+    /// Number of elements from one position along an axis to the next.
     fn stride(&self, axis: usize) -> u64 {
-        // At most the number of elements in a chunk.
+        // This is at most the number of elements in a chunk.
         self.extents[axis + 1..].iter().product()
     }
 
-    /// Hashes the elements of a box with its corner at element `first`, from an axis on.
+    /// Hashes the elements of a box whose corner is element `first`, from this axis on.
     fn feed(&self, hash: &mut Sha256, extents: &[u64], axis: usize, first: u64) -> Result<(), Error> {
         let (extent, stride) = (extents[axis], self.stride(axis));
         if extents[axis + 1..] == self.extents[axis + 1..] {
@@ -222,7 +228,7 @@ impl<'a> Chunks<'a> {
 
     fn feed_run(&self, hash: &mut Sha256, elements: Range<u64>) -> Result<(), Error> {
         let size = self.raw.element_size();
-        // No overflow: all elements together take less than 2^63 bytes.
+        // This cannot overflow, since all elements together take less than 2^63 bytes.
         let (mut at, step, end) = match &self.texts {
             Some(_) => (elements.start, BATCH, elements.end),
             None => (elements.start * size, READ, elements.end * size),
@@ -246,7 +252,7 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// Positions in a record of the hash, the first row of its chunk and the end row. `None`: the record has other fields.
+/// Where a record has the hash, the first row of its chunk, and the end row. `None`: the record has other fields.
 fn places(hashes: &StoredDataset) -> Option<[Range<usize>; 3]> {
     let datatype = &hashes.description().datatype;
     let Class::Compound { fields } = &datatype.class else { return None };

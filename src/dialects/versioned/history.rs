@@ -1,4 +1,4 @@
-//! The versions of a file: a tree, since each version names its predecessor.
+//! Reads the versions of a file, which form a tree, since each version names its predecessor.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::Finding;
 
-/// The group in [`STORE`] with a group for each version.
+/// Name of the group in [`STORE`] that has a group for each version.
 const VERSIONS: &str = "versions";
 
 const CURRENT_VERSION: &str = "current_version";
@@ -26,14 +26,14 @@ const PREVIOUS: &str = "prev_version";
 const COMMITTED: &str = "committed";
 const TIMESTAMP: &str = "timestamp";
 
-/// Attributes that the library uses.
+/// Names of the attributes that the library uses.
 pub(super) const ATTRIBUTES: [&str; 8] =
     [CURRENT_VERSION, DATA_VERSION, PREVIOUS, COMMITTED, TIMESTAMP, "raw_data", "chunks", LARGEST_INDEX];
 
-/// The predecessor of the first versions. It is empty.
+/// Name of the predecessor of first versions, which is empty.
 const FIRST: &str = "__first_version__";
 
-/// The newest `data_version`. Before it, hashes of different chunks could be equal.
+/// The newest `data_version`. Before it, different chunks could have equal hashes.
 pub(super) const NEWEST_DATA: i128 = 4;
 
 /// Attoseconds in a microsecond.
@@ -50,28 +50,28 @@ pub(super) struct VersionsGroup {
 pub(super) struct Version {
     pub id: ObjectId,
     pub name: BString,
-    /// Its predecessor, as stored. `None`: a first version.
+    /// Name of the version's predecessor. `None`: it is a first version.
     pub previous: Option<BString>,
-    /// Microseconds since 1970, UTC.
+    /// Time of the commit, in microseconds since 1970, UTC. `None`: it is not stated, or invalid.
     pub time: Option<i64>,
-    /// Attributes of the user.
+    /// Attributes that the user gave the version.
     pub attributes: Vec<Attribute>,
-    /// Number of predecessors. `None`: they lead in a circle.
+    /// Number of predecessors. `None`: they go round in a circle.
     depth: Option<usize>,
 }
 
 /// The versions of a file.
 #[derive(Debug)]
 pub(super) struct History {
-    /// Sorted by time, then by number of predecessors, then by name.
+    /// All versions, sorted by time, then by number of predecessors, then by name.
     pub versions: Vec<Version>,
-    /// Name of the current version, if it exists.
+    /// Name of the current version. `None`: it does not exist.
     current: Option<BString>,
     pub findings: Vec<Finding>,
 }
 
 impl VersionsGroup {
-    /// The group of all versions below this root group. `None`: not a versioned file.
+    /// Finds the group of all versions below this root group. `None`: the file is not a versioned one.
     pub fn of(file: &Arc<File>, root: &Group, interrupt: &Interrupt) -> Option<Self> {
         let store = file.group(member(root, STORE)?.0, interrupt).ok()?;
         let (id, attributes) = member(&store, VERSIONS)?;
@@ -79,18 +79,18 @@ impl VersionsGroup {
         is_marked.then(|| Self { id, attributes: attributes.clone() })
     }
 
-    /// The group of all versions of a file.
+    /// Finds the group of all versions of a file. `None`: the file is not a versioned one.
     pub fn in_file(file: &Arc<File>, interrupt: &Interrupt) -> Option<Self> {
         Self::of(file, &file.group(file.info().root, interrupt).ok()?, interrupt)
     }
 
-    /// The version of the rules by which the library recognised equal chunks.
+    /// The version of the rules by which the library recognised equal chunks, which the file states.
     pub fn data_version(&self) -> i128 {
         integer(&self.attributes, DATA_VERSION).unwrap_or(1)
     }
 }
 
-/// The group behind a hard link.
+/// Finds the group to which a hard link leads: its identity, and its attributes.
 pub(super) fn member<'a>(group: &'a Group, name: &str) -> Option<(ObjectId, &'a Arc<[Attribute]>)> {
     match &group.link(name.as_bytes())?.target {
         Target::Hard(Object::Group { id, attributes, .. }) => Some((*id, attributes)),
@@ -99,14 +99,14 @@ pub(super) fn member<'a>(group: &'a Group, name: &str) -> Option<(ObjectId, &'a 
 }
 
 impl Version {
-    /// The place of its group.
+    /// Where the group of the version is shown from.
     pub fn place(&self) -> Elsewhere {
         let links = vec![STORE.into(), VERSIONS.into(), self.name.clone()];
         Elsewhere { id: self.id, links, mtime: self.time.and_then(system_time) }
     }
 }
 
-/// An instant in microseconds since 1970. `None`: outside of the system's range.
+/// Converts microseconds since 1970 to an instant. `None`: the system cannot represent it.
 fn system_time(microseconds: i64) -> Option<SystemTime> {
     let distance = Duration::from_micros(microseconds.unsigned_abs());
     match microseconds {
@@ -115,13 +115,13 @@ fn system_time(microseconds: i64) -> Option<SystemTime> {
     }
 }
 
-/// The path of a version.
+/// HDF5 path of a version.
 fn path(name: &BString) -> String {
     join(BELOW.trim_end_matches('/'), name)
 }
 
 impl History {
-    /// The versions below a group.
+    /// Reads the versions in the group of all versions.
     pub fn of(file: &Arc<File>, kept: &VersionsGroup, interrupt: &Interrupt) -> Self {
         let mut history = Self { versions: Vec::new(), current: None, findings: Vec::new() };
         match file.group(kept.id, interrupt) {
@@ -137,7 +137,7 @@ impl History {
         history
     }
 
-    /// The current version.
+    /// The current version, if it exists.
     pub fn current(&self) -> Option<&Version> {
         let name = self.current.as_ref()?;
         self.versions.iter().find(|version| version.name == *name)
@@ -178,7 +178,7 @@ impl History {
         }
     }
 
-    /// Counts the predecessors of each version. In a circle the count stays `None`.
+    /// Counts the predecessors of each version. If they go round in a circle, the count stays `None`.
     fn follow(&mut self) {
         let places: HashMap<&BString, usize> =
             self.versions.iter().enumerate().map(|(at, version)| (&version.name, at)).collect();
@@ -196,7 +196,7 @@ impl History {
         }
     }
 
-    /// Reads the attributes of the group of all versions.
+    /// Checks what the group of all versions states: the current version, and `data_version`.
     fn look_at(&mut self, kept: &VersionsGroup) {
         let all = BELOW.trim_end_matches('/');
         match text(&kept.attributes, CURRENT_VERSION) {
@@ -226,8 +226,8 @@ impl Version {
     }
 }
 
-/// Distance of each node of a forest from its root, given each node's parent. `None`: the node is in a circle, or leads
-/// to one.
+/// Finds the distance of each node in a forest from its root, given the parent of each node. `None`: the node is in a
+/// circle, or leads to one.
 fn depths(before: &[Option<usize>]) -> Vec<Option<usize>> {
     #[derive(Clone, Copy)]
     enum Known {
@@ -258,13 +258,15 @@ fn depths(before: &[Option<usize>]) -> Vec<Option<usize>> {
     known.into_iter().map(|known| if let Known::Depth(depth) = known { depth } else { None }).collect()
 }
 
-/// The committed predecessor of the version with these attributes, among all. `None`: not present.
+/// Finds the committed predecessor of the version that has these attributes, in the group of all versions. `None`:
+/// there is none.
 pub(super) fn previous(all: &Group, attributes: &[Attribute]) -> Option<ObjectId> {
     let (id, attributes) = member(all, &text(attributes, PREVIOUS).filter(|name| name != FIRST)?)?;
     (boolean(attributes, COMMITTED) == Some(true)).then_some(id)
 }
 
-/// Whether a version, given the path of an object in it, had a predecessor when it was written.
+/// Whether a version, given the path of an object in it, had a predecessor when it was written. If this cannot be told,
+/// it may have had one.
 pub(super) fn has_others(file: &Arc<File>, kept: &VersionsGroup, below: &str, interrupt: &Interrupt) -> bool {
     let Ok(all) = file.group(kept.id, interrupt) else { return true };
     let name = below.strip_prefix(BELOW).and_then(|below| below.split('/').next());

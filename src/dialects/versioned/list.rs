@@ -1,4 +1,4 @@
-//! The table of the versions of a file.
+//! Makes the table of the versions of a file.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,16 +22,16 @@ use crate::store::decode::{HeapBytes, Oddities, arrow_type, decode, fixed_width}
 use crate::store::{Hints, Rows};
 use crate::table::{Column, HeldRows, Meaning, Table, Unreadable};
 
-/// Most attributes of versions that become columns.
+/// Most user attributes that become columns.
 const MOST_ATTRIBUTES: usize = 256;
 
-/// Longest attribute whose value the table shows, in bytes.
+/// Most bytes in an attribute whose value the table shows.
 const LONGEST: usize = 64 << 10;
 
-/// Most bytes of values in all columns of attributes: many names may lead to one version.
+/// Most bytes in the values of all columns of attributes: many names may lead to one version.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The table: a row for each version.
+/// Makes the table, with a row for each version.
 pub(super) fn table(site: &Site<'_>, kept: &VersionsGroup, history: &History, interrupt: &Interrupt) -> Table {
     let versions = &history.versions;
     let text = |name: &BString| name.to_str_lossy().into_owned();
@@ -74,15 +74,15 @@ pub(super) fn table(site: &Site<'_>, kept: &VersionsGroup, history: &History, in
     }
 }
 
-/// Names of the attributes that users gave versions.
+/// Names of the attributes that users gave to versions.
 fn users(versions: &[Version]) -> impl Iterator<Item = &BString> {
     let names = versions.iter().flat_map(|version| &version.attributes).map(|attribute| &attribute.name);
     let names: BTreeSet<&BString> = names.filter(|name| !name.is_empty()).collect();
     names.into_iter().take(MOST_ATTRIBUTES)
 }
 
-/// An attribute of each version; null if a version lacks it. `left` is the number of bytes that may still be used, and
-/// is reduced.
+/// Collects an attribute of each version, with null where a version lacks it. `left` is the number of bytes that may
+/// still be used, and is reduced.
 fn values(
     versions: &[Version],
     name: &BString,
@@ -101,7 +101,7 @@ fn values(
     within(of_one_type(values, *left, interrupt)?, left)
 }
 
-/// Deducts the bytes of a value from `left`.
+/// Deducts the bytes of a value from those that are `left`.
 fn within(value: ArrayRef, left: &mut usize) -> Result<ArrayRef, Unreadable> {
     *left = left.checked_sub(value.get_buffer_memory_size()).ok_or_else(too_much)?;
     Ok(value)
@@ -111,7 +111,7 @@ fn too_much() -> Unreadable {
     format!("attributes of all versions take more than {MOST_BYTES} bytes: see metadata.json of each version").into()
 }
 
-/// Joins values of one row each; null for a missing one. The result takes at most `left` bytes.
+/// Joins values of one row each, with null for a missing one. The result may take at most `left` bytes.
 fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Interrupt) -> Result<ArrayRef, Unreadable> {
     let known = values.iter().flatten().map(|value| value.data_type());
     let mut types: Vec<&DataType> = Vec::new();
@@ -122,7 +122,7 @@ fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Inter
     });
     let several = || Unreadable::from(format!("it is of {} types: see metadata.json of each version", types.len()));
     let data_type = common(&types).ok_or_else(several)?;
-    // A null row of fixed width takes as much room.
+    // A null row of fixed width takes as much room as any other.
     if fixed_width(&data_type).saturating_mul(values.len() as u64) > left as u64 {
         return Err(too_much());
     }
@@ -154,10 +154,11 @@ fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Inter
     concat(&values).map_err(Unreadable::from)
 }
 
-/// The type of an array without elements.
+/// The type that an array without elements gets.
 const WITHOUT_ELEMENTS: DataType = DataType::FixedSizeBinary(0);
 
-/// A common type for values of these types: the wider number type, lists for arrays. `None`: no such type.
+/// The type to which values of all these types can be converted: the wider number type, or lists for arrays. `None`:
+/// there is none.
 fn common(types: &[&DataType]) -> Option<DataType> {
     match types {
         [only] => Some((*only).clone()),
@@ -179,7 +180,7 @@ fn common(types: &[&DataType]) -> Option<DataType> {
     }
 }
 
-/// The value of an attribute, as one row.
+/// Decodes the value of an attribute into one row.
 fn value(attribute: &Attribute) -> Result<ArrayRef, Unreadable> {
     let scalar = &attribute.datatype;
     let datatype = match (attribute.shape.as_slice(), attribute.len()) {

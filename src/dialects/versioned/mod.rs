@@ -1,12 +1,12 @@
 //! Versioned HDF5 (`versioned-hdf5`): a file that keeps every committed state of its datasets.
 //!
 //! ```text
-//! /_version_data/PATH/raw_data       the chunks of a dataset, of all versions, in succession
+//! /_version_data/PATH/raw_data       the chunks of a dataset, of all versions, one after the other
 //! /_version_data/versions/NAME/PATH  the dataset in a version: virtual, each of its cells a chunk of raw_data or fill
 //! /anything else                     not versioned
 //! ```
 //!
-//! The root shows the current version, `.versions` shows all of them. Versions have no marks of tables, so a group of
+//! The root shows the current version, and `.versions` all of them. Nothing in a version marks tables, so a group of
 //! arrays of rank 1 and of one length counts as one. The library itself sets fill values, so a fill value is an
 //! ordinary value; only the attribute `_FillValue` can make values missing.
 //!
@@ -38,19 +38,19 @@ use crate::source::Interrupt;
 use crate::store::{self, File};
 use crate::table::{Finding, Rule, Table};
 
-/// The group at the root of a file that holds all versions.
+/// Name of the group at the root that holds all versions of a file.
 const STORE: &str = "_version_data";
 
-/// Prefix of every path in a version.
+/// Prefix of the paths of all objects in versions.
 const BELOW: &str = "/_version_data/versions/";
 
-/// The directory of the versions.
+/// Name of the directory of the versions.
 const SHOWN: &str = ".versions";
 
-/// The link in it to the current version.
+/// Name of the link in that directory to the current version.
 const CURRENT: &str = "current";
 
-/// The file in a version that lists the differences from its predecessor.
+/// Name of the file in a version that lists what differs from its predecessor.
 const CHANGES: &str = "changed.txt";
 
 /// The Versioned HDF5 dialect.
@@ -111,7 +111,7 @@ impl Dialect for Versioned {
     }
 }
 
-/// The root group: the members of the current version, and the directory of all versions.
+/// Makes the claims on the root group: the members of the current version, and the directory of all versions.
 fn of_root(here: &Here<'_>) -> Claims {
     let Some(kept) = VersionsGroup::of(here.file, here.group, here.interrupt) else { return Claims::default() };
     let mut history = History::of(here.file, &kept, here.interrupt);
@@ -140,7 +140,7 @@ fn of_root(here: &Here<'_>) -> Claims {
     }
 }
 
-/// The table that some dialect makes of a group of a version.
+/// Opens the table that some dialect makes of the group of a version. `None`: no dialect makes one.
 fn of_group(file: &Arc<File>, place: &Elsewhere, interrupt: &Interrupt) -> Option<Table> {
     let (path, group) = (place.path(), file.group(place.id, interrupt).ok()?);
     let claims = Dialects::default().claims(&Here { path: &path, group: &group, file, interrupt });
@@ -153,12 +153,12 @@ pub fn is_in_version(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> boo
     path.starts_with(BELOW) && VersionsGroup::in_file(file, interrupt).is_some()
 }
 
-/// Whether the library may have set a fill value itself: explicit, all zeros.
+/// Whether a fill value may be one that the library itself set: it is explicit, and all zeros.
 pub fn is_own_fill(fill: &Fill) -> bool {
     super::datasets::is_zero(fill)
 }
 
-/// A finding on a rule of the system.
+/// Makes a finding that breaks a rule of Versioned HDF5.
 fn finding(path: impl Into<String>, rule: &'static Rule, found: impl Into<String>) -> Finding {
     Finding::new(path, rule, found)
 }

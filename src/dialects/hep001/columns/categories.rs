@@ -25,18 +25,18 @@ pub(in crate::dialects::hep001) struct CategorySets {
 }
 
 impl CategorySets {
-    /// Path and oddities of a label set.
+    /// Path of a label set, and the oddities counted in its labels. `None`: no such set.
     pub fn below(&self, set: usize) -> Option<(String, Arc<Tally>)> {
         Some((self.sets.get(set)?.path.clone(), self.tallies.get(set)?.clone()))
     }
 
-    /// All label sets.
+    /// All label sets opened so far.
     pub fn into_sets(self) -> Vec<Categories> {
         self.sets
     }
 
-    /// Shows the codes of the column at `path` as labels of the set that its attribute `name` refers to. Also returns
-    /// the number of that set.
+    /// Shows the codes of the column at `path` as labels of the set that the column's attribute `name` refers to.
+    /// Returns the number of that set, and the rows of labels.
     ///
     /// # Errors
     /// Why the column breaks the rule of categorical columns.
@@ -63,7 +63,7 @@ impl CategorySets {
         Ok((set, Arc::new(rows)))
     }
 
-    /// The number of the label set of a categories dataset; opens the set at first use.
+    /// Returns the number of the label set of a categories dataset, which is opened at first use.
     fn get(&mut self, parts: &TableGroup<'_>, id: ObjectId, interrupt: &Interrupt) -> Result<usize, Unreadable> {
         if let Some(at) = self.by_id.get(&id) {
             return Ok(*at);
@@ -86,8 +86,8 @@ impl CategorySets {
     }
 }
 
-/// Path of a categories dataset. One that no link of the table leads to is named by its address, except in a full
-/// check.
+/// Path of a categories dataset. If no link of the table group leads to it, the path is made up from its address,
+/// except in a full check.
 fn path_of(parts: &TableGroup<'_>, id: ObjectId, interrupt: &Interrupt) -> String {
     let direct = parts.group.links.iter().find(|link| link.target.object().is_some_and(|o| o.id() == id));
     match direct {

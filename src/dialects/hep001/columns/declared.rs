@@ -1,4 +1,4 @@
-//! Columns whose attribute `arrow_type` names an Arrow type that HDF5's type does not imply: see `write::table`.
+//! Reads columns whose attribute `arrow_type` names an Arrow type that HDF5's type does not imply: see `write::table`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::dialects::times::unit_of;
 use crate::store::Rows;
 use crate::table::{Times, TypedRows};
 
-/// The dataset as nullable booleans, if it is an enumeration of `FALSE`, `TRUE` and a fill value.
+/// The dataset described as nullable booleans. `None`: it is not an enumeration of `FALSE`, `TRUE` and a fill value.
 pub(in crate::dialects::hep001) fn as_booleans(dataset: &Arc<Dataset>, arrow_type: &str) -> Option<Arc<Dataset>> {
     let Class::Enum { members, .. } = &dataset.datatype.class else { return None };
     let is = |name: &str, value: i128| members.iter().any(|member| member.name == name && member.value == value);
@@ -21,20 +21,20 @@ pub(in crate::dialects::hep001) fn as_booleans(dataset: &Arc<Dataset>, arrow_typ
     })
 }
 
-/// The rows in the type that the attribute names. `None`: the rows stay as they are.
+/// Converts rows to the type that the attribute names. `None`: the rows stay as they are.
 pub(in crate::dialects::hep001) fn typed(path: &str, rows: &Arc<dyn Rows>, arrow_type: &str) -> Option<Arc<dyn Rows>> {
     let data_type = parse(arrow_type)?;
     let rows = TypedRows::new(path.to_owned(), rows.clone(), data_type)?;
     Some(Arc::new(rows))
 }
 
-/// The unit, if the attribute declares integers to be durations.
+/// The unit of durations. `None`: the attribute does not declare integers to be durations.
 pub(in crate::dialects::hep001) fn duration(arrow_type: &str) -> Option<TimeUnit> {
     unit_of(arrow_type.strip_prefix("duration[")?.strip_suffix(']')?)
 }
 
-/// Items of lists in the type that the attribute names. Durations and instants are converted here, too; for columns the
-/// table itself does that.
+/// Converts items of lists to the type that the attribute names, durations and instants included; in columns outside of
+/// lists, the table itself converts those. `None`: the items stay as they are.
 pub(in crate::dialects::hep001) fn typed_item(
     path: &str,
     rows: &Arc<dyn Rows>,
@@ -83,7 +83,7 @@ fn parse(text: &str) -> Option<DataType> {
     })
 }
 
-/// The instants in the time zone of `timestamp[UNIT, tz=ZONE]`, or in none. Days have no time zone.
+/// The instants, shown in the time zone of `timestamp[UNIT, tz=ZONE]`, or in none. Days have no time zone.
 pub(in crate::dialects::hep001) fn in_zone(times: Times, arrow_type: &str) -> Times {
     if arrow_type == "date64" {
         return times.in_zone(None);

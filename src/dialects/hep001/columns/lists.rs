@@ -1,4 +1,4 @@
-//! List columns: groups of `OFFSETS`, `VALUES` and `MASK`, nested to any depth (HEP001 July, "List columns").
+//! Opens list columns: groups of `OFFSETS`, `VALUES` and `MASK`, nested to any depth (HEP001 July, "List columns").
 
 use std::sync::Arc;
 
@@ -17,32 +17,32 @@ use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows, Tally};
 use crate::table::{JsonRows, ListRows, NestedJson, Rule, StringRows, Unreadable};
 
-/// Deepest nesting followed; each level costs a request to the worker.
+/// Deepest nesting of lists to follow; each level costs a request to the worker.
 const MOST_LEVELS: usize = 32;
 
-/// An open list column: its top level and everything below it.
+/// An opened list column: its top level and everything below that.
 pub(super) struct ListColumn {
     path: String,
     offsets: Arc<dyn Rows>,
     values: Arc<dyn Rows>,
     mask: Option<Arc<dyn Rows>>,
-    /// Oddities counted in its parts, by path.
+    /// Oddities counted in parts of the column, by path.
     pub below: Below,
 }
 
 /// Oddities counted in the datasets that serve a column, by path.
 pub(in crate::dialects::hep001) type Below = Vec<(String, Arc<Tally>)>;
 
-/// Why lists cannot be read: the broken rule, and the reason.
+/// Why lists cannot be read: the rule that they break, and the reason.
 type Broken = (&'static Rule, Unreadable);
 
 impl ListColumn {
-    /// Entries according to the offsets.
+    /// Number of rows according to the offsets.
     pub fn entries(&self) -> u64 {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// At most `len` rows: lists, or texts, bytes or JSON values if the attribute `arrow_type` says so.
+    /// At most `len` rows: lists, or texts, bytes or JSON values if the attribute `arrow_type` names such a type.
     pub fn rows(&self, len: u64, arrow_type: Option<&str>, tally: &Arc<Tally>) -> Arc<dyn Rows> {
         let (path, tally) = (self.path.clone(), tally.clone());
         let (offsets, values, mask) = (self.offsets.clone(), self.values.clone(), self.mask.clone());

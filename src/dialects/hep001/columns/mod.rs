@@ -27,10 +27,11 @@ pub(super) struct Candidate<'a> {
     pub id: ObjectId,
     pub kind: MemberKind,
     pub dataset: Option<&'a Arc<Dataset>>,
-    /// Elements of the dataset, reserved ones included. List column: entries according to its offsets.
+    /// Number of elements in the dataset, reserved ones included; of a list column, number of entries according to its
+    /// offsets. `None`: unknown.
     pub extent: Option<u64>,
     attributes: &'a Arc<[Attribute]>,
-    /// The opened list column, or why it cannot be read.
+    /// The opened list column, or why it cannot be read. `None`: the member is a dataset.
     list: Option<Result<lists::ListColumn, Unreadable>>,
 }
 
@@ -44,13 +45,13 @@ impl<'a> Candidate<'a> {
         self.list.as_ref().and_then(|list| list.as_ref().ok()).map(|list| list.below.clone()).unwrap_or_default()
     }
 
-    /// Whether it is shown in `columns/`.
+    /// Whether `columns/` shows the member.
     pub fn is_shown(&self) -> bool {
         self.kind.is_shown()
     }
 }
 
-/// Opens the members of the table group; reports strangers.
+/// Opens the members of the table group that are columns or serve one. Reports strangers.
 pub(super) fn open<'a>(
     parts: &mut TableGroup<'_>,
     sorted: &[TableMember<'a>],
@@ -93,7 +94,7 @@ pub(super) fn open<'a>(
     candidates
 }
 
-/// Describes a member that is no column.
+/// Describes a member that is neither a column nor a servant.
 fn stranger(object: &Object) -> String {
     match object {
         Object::Dataset(dataset) => format!("a dataset of rank {}", dataset.shape.len()),
@@ -103,7 +104,7 @@ fn stranger(object: &Object) -> String {
     }
 }
 
-/// The rows of a column: at most `declared` (the table's `NROWS`), fewer if the column is shorter.
+/// Opens the rows of a column: at most `declared` (the table's `NROWS`), or fewer if the column is shorter.
 pub(super) fn rows(
     parts: &TableGroup<'_>,
     candidate: &Candidate<'_>,

@@ -1,4 +1,4 @@
-//! Rules on label sets, and on the codes of columns (HEP001 §6.6; July §8.7).
+//! Checks the rules on label sets, and on the codes of columns (HEP001 §6.6; July §8.7).
 
 use std::collections::{HashMap, HashSet};
 
@@ -71,7 +71,7 @@ pub(super) fn check(
     }
 }
 
-/// Members of the group of label sets.
+/// Lists the members of the group of label sets: the path and object of each, by identity.
 fn of_group(parts: &mut TableGroup<'_>, interrupt: &Interrupt) -> Vec<(ObjectId, (String, Object))> {
     let link = parts.group.link(CATEGORIES_GROUP.as_bytes());
     let Some(Object::Group { id, .. }) = link.and_then(|link| link.target.object()) else { return Vec::new() };
@@ -88,7 +88,7 @@ fn of_group(parts: &mut TableGroup<'_>, interrupt: &Interrupt) -> Vec<(ObjectId,
     }
 }
 
-/// Rule: the fill value is not a valid code, so that a missing category differs from all others.
+/// Checks that the fill value is not the code of a label, so that a missing category differs from all others.
 fn fill(parts: &mut TableGroup<'_>, path: &str, dataset: &Dataset, set: Option<&Categories>) {
     let Fill::Explicit(fill) = &dataset.fill else { return };
     let code = match values::scalar(&dataset.datatype, fill) {
@@ -113,7 +113,7 @@ fn of_set(parts: &mut TableGroup<'_>, path: &str, dataset: &Dataset) {
     match attribute(attributes, "ordered") {
         None if parts.draft == Draft::April => parts.find(path, &rules::CATEGORY_ORDERED, "none"),
         None => {}
-        // April demands a boolean of any form.
+        // April accepts a boolean of any form.
         Some(_) if parts.draft != Draft::July && boolean(attributes, "ordered").is_some() => {}
         Some(ordered) if is_scalar(ordered) && is_strict_boolean(&ordered.datatype) => {}
         Some(ordered) => parts.find(path, &rules::CATEGORY_ORDERED, stored(ordered)),

@@ -1,4 +1,4 @@
-//! Rules on how search indexes are stored (HEP001 §8; July §11). Readers do not depend on them.
+//! Checks the rules on how search indexes are stored (HEP001 §8; July §11), on which readers do not depend.
 
 use super::storage::{is_line, is_scalar, is_strict_boolean, is_token, is_unsigned, stored};
 use crate::catalogue::{Attribute, Dataset, Layout, attribute};
@@ -6,7 +6,7 @@ use crate::dialects::hep001::draft::Draft;
 use crate::dialects::hep001::parts::TableGroup;
 use crate::dialects::hep001::rules;
 
-/// Checks a search index against the rules on its attributes and on room to grow.
+/// Checks a search index against the rules on its attributes and on its room to grow.
 pub(in crate::dialects::hep001) fn check(
     parts: &mut TableGroup<'_>,
     path: &str,

@@ -1,4 +1,4 @@
-//! Rules on list columns, level by level (HEP001 July §9).
+//! Checks the rules on list columns, level by level (HEP001 July §9).
 
 use std::sync::Arc;
 
@@ -15,11 +15,12 @@ use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{DatasetRows, Rows};
 
-/// Deepest nesting checked.
+/// Deepest nesting of lists to check.
 const MOST_LEVELS: usize = 32;
 
-/// Members of a level of lists; of strings.
+/// Members that a level of lists may have.
 const OF_LISTS: [&str; 3] = ["OFFSETS", "VALUES", "MASK"];
+/// Members that a level of strings may have.
 const OF_STRINGS: [&str; 3] = ["OFFSETS", "CHARS", "MASK"];
 
 pub(super) fn check(parts: &mut TableGroup<'_>, path: &str, candidate: &Candidate<'_>, interrupt: &Interrupt) {
@@ -31,7 +32,7 @@ pub(super) fn check(parts: &mut TableGroup<'_>, path: &str, candidate: &Candidat
     level(parts, path, candidate.id, candidate.attributes(), (rows, 0), interrupt);
 }
 
-/// Checks a level that has this many entries, at this depth.
+/// Checks a level of a list column, at this depth, for which the level above has this many entries.
 fn level(
     parts: &mut TableGroup<'_>,
     path: &str,
@@ -48,7 +49,7 @@ fn level(
             _ => {}
         }
     }
-    // Opening the column already reported why a group cannot be opened.
+    // If a group cannot be opened, opening the column has already reported why.
     let Ok(group) = parts.file.group(id, interrupt) else { return };
     let members = if is_list { OF_LISTS } else { OF_STRINGS };
     for link in group.links.iter().filter(|link| !members.iter().any(|member| link.name == *member)) {
@@ -63,7 +64,7 @@ fn level(
     let Some((offsets_path, offsets)) = dataset(&group, path, "OFFSETS") else { return };
     match offsets.datatype.class {
         Class::Integer { signed: false, .. } if offsets.datatype.size == 8 => {}
-        // Opening the column already reported other types.
+        // Opening the column has already reported types other than integers.
         Class::Integer { signed, .. } => {
             let sign = if signed { "" } else { "u" };
             let found = format!("{sign}int{}", offsets.datatype.size.saturating_mul(8));
@@ -71,7 +72,7 @@ fn level(
         }
         _ => return,
     }
-    // `consistency` compared the top level with the rows of the table.
+    // `consistency` has compared the top level with the rows of the table.
     if depth > 0 {
         extent(parts, &offsets_path, offsets, entries.saturating_add(1));
     }
@@ -95,7 +96,8 @@ fn level(
     }
 }
 
-/// A member of a level, with its path, if it is a dataset of rank 1. Opening the column reported any other.
+/// The member of a level with this name, and its path, if it is a dataset of rank 1. Opening the column has reported
+/// any other.
 fn dataset<'g>(group: &'g Group, path: &str, name: &str) -> Option<(String, &'g Arc<Dataset>)> {
     match group.link(name.as_bytes())?.target.object()? {
         Object::Dataset(dataset) if dataset.shape.len() == 1 && !dataset.null => {

@@ -1,5 +1,5 @@
-//! Rules that only `hepfs check` applies: storage of attributes, advice to producers, and groups that readers need not
-//! list.
+//! Checks the rules that only `hepfs check` applies: storage of attributes, advice to producers, and rules on groups
+//! that readers need not list.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -34,7 +34,7 @@ use crate::dialects::datasets;
 use crate::source::Interrupt;
 use crate::table::{Expected, Table};
 
-/// Checks a table against all rules that opening it did not check, and sets the expectations for its values.
+/// Checks a table against all rules that were not checked when it was opened, and sets the expectations for its values.
 pub(super) fn check(
     parts: &mut TableGroup<'_>,
     follows: Draft,
@@ -85,7 +85,7 @@ pub(super) fn check(
     join_padded(parts);
 }
 
-/// Merges the findings on null-padded tokens into one: a library that pads one token pads all of them.
+/// Merges the findings on null-padded tokens into one, since a library that pads one token pads all of them.
 fn join_padded(parts: &mut TableGroup<'_>) {
     let mut padded = parts.findings.extract_if(.., |finding| finding.rule == &rules::TOKEN_PADDING);
     let Some(first) = padded.next() else { return };
@@ -109,20 +109,20 @@ fn of_table(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) {
             parts.report(&rules::TOKEN_PADDING, "CLASS");
         }
     }
-    // `consistency` reported a VERSION that is no string.
+    // If `VERSION` is no string, `consistency` has reported it.
     let version = of("VERSION").filter(|version| strings(version).is_some());
     if let Some(version) = version.filter(|version| !is_token(version, false)) {
         parts.report(&rules::VERSION_STORAGE, stored(version));
     }
     match of(ROWS) {
         None => parts.report(&rules::NROWS_MISSING, "none"),
-        // `row_count` reported an NROWS that is no number.
+        // If `NROWS` is no number, `row_count` has reported it.
         Some(rows) if !is_uint64(rows) && integers(rows).is_some_and(|rows| rows.len() == 1 && rows[0] >= 0) => {
             parts.report(&rules::NROWS_TYPE, stored(rows));
         }
         Some(_) => {}
     }
-    // With search indexes, their rules check GENERATION.
+    // If there are search indexes, their rules check GENERATION.
     let indexes = SEARCH_INDEX_GROUPS.iter().any(|name| parts.group.link(name.as_bytes()).is_some());
     if let Some(generation) = of(GENERATION).filter(|one| !indexes && !is_uint64(one)) {
         parts.report(&rules::INDEX_GENERATION, stored(generation));
@@ -143,7 +143,7 @@ fn of_table(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) {
     }
 }
 
-/// Rule: descriptive attributes are scalar strings in UTF-8 of fixed length.
+/// Checks that descriptive attributes are scalar UTF-8 strings of fixed length.
 fn texts(parts: &mut TableGroup<'_>, path: &str, attributes: &[Attribute]) {
     for name in TEXTS {
         if let Some(text) = attribute(attributes, name).filter(|text| !(is_scalar(text) && is_utf8(text))) {
@@ -152,7 +152,8 @@ fn texts(parts: &mut TableGroup<'_>, path: &str, attributes: &[Attribute]) {
     }
 }
 
-/// July allows columns longer than the table, but all of one length. `consistency` checked April's lengths.
+/// Checks that columns as long as the table or longer all have one length, as July demands. `consistency` has checked
+/// April's lengths.
 fn extents(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) {
     let declared = attribute(&parts.group.attributes, ROWS);
     let Some(rows) = declared.and_then(integers).and_then(|rows| u64::try_from(*rows.first()?).ok()) else { return };
@@ -165,7 +166,7 @@ fn extents(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) {
     }
 }
 
-/// Checks the rules on columns of either kind.
+/// Checks the rules on columns, be they datasets or lists.
 fn of_column(parts: &mut TableGroup<'_>, path: &str, candidate: &Candidate<'_>) {
     let name = candidate.name;
     if name.starts_with(b"_") && candidate.kind != MemberKind::Index && !is_reserved(parts.draft, name) {
@@ -218,7 +219,7 @@ fn of_dataset(parts: &mut TableGroup<'_>, path: &str, dataset: &Dataset) {
             }
         }
         Fill::Default | Fill::Undefined => {
-            // Integers may use every pattern as a value, so the rule on their fill needs the values
+            // An integer column may use every pattern as a value, so the rule on its fill needs the values
             // (`Expected::domain`).
             if !parts.is_in_version && values::ends(&dataset.datatype).is_none() {
                 parts.find(path, &rules::FILL_MISSING, "none that was set");
@@ -228,7 +229,7 @@ fn of_dataset(parts: &mut TableGroup<'_>, path: &str, dataset: &Dataset) {
     }
 }
 
-/// Checks `valid_min` and `valid_max`, which the innermost values of list columns may have as well.
+/// Checks `valid_min` and `valid_max`, which the innermost values of list columns may also have.
 fn range(parts: &mut TableGroup<'_>, path: &str, dataset: &Dataset) {
     let stated = VALID.map(|name| attribute(&dataset.attributes, name).is_some());
     let [least, greatest] = VALID.map(|name| valid(parts, path, dataset, name));
@@ -251,7 +252,8 @@ fn range(parts: &mut TableGroup<'_>, path: &str, dataset: &Dataset) {
     }
 }
 
-/// A bound that a column states; `None`: not a number of the column's type.
+/// The bound that a column states in the attribute `name`. `None`: no such attribute, or not a number of the column's
+/// type.
 fn valid(
     parts: &mut TableGroup<'_>,
     path: &str,
@@ -266,13 +268,13 @@ fn valid(
     values::scalar(&stated.datatype, stated.value.as_ref().ok()?)
 }
 
-/// Whether a field holds a single value: a number, a text, a complex number.
+/// Whether fields of this type hold a single value: a number, a text, a complex number.
 fn is_atomic(datatype: &Datatype) -> bool {
     datatype.complex_part().is_some()
         || !matches!(datatype.class, Class::Compound { .. } | Class::Array { .. } | Class::Sequence { .. })
 }
 
-/// The fill value of an enumeration as a code.
+/// The fill value of an enumeration as a code. `None`: it is not an integer.
 fn code(base: &Datatype, fill: &crate::catalogue::Elements) -> Option<i128> {
     use crate::store::statistics::Scalar;
     match values::scalar(base, fill)? {
@@ -282,7 +284,7 @@ fn code(base: &Datatype, fill: &crate::catalogue::Elements) -> Option<i128> {
     }
 }
 
-/// Reports references of a type that July dropped: one finding for the whole table.
+/// Reports references of a kind that July dropped, in one finding for the whole table.
 fn old_references(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>], table: &Table) {
     let is_old = |attribute: &Attribute| {
         matches!(attribute.datatype.class, Class::Reference(ReferenceKind::Object | ReferenceKind::Region))

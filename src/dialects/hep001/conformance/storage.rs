@@ -1,4 +1,4 @@
-//! Storage of attributes: exact forms that the drafts demand from producers, though readers accept more.
+//! Tells how attributes are stored. The drafts demand exact forms from producers, though readers accept more.
 
 use crate::catalogue::{Attribute, Charset, Class, Datatype, Padding};
 
@@ -12,7 +12,7 @@ pub(super) fn is_line(attribute: &Attribute) -> bool {
     !attribute.null && attribute.shape.len() == 1
 }
 
-/// Whether an attribute is one ASCII string of fixed length; with `is_terminated`, null-terminated.
+/// Whether an attribute is one ASCII string of fixed length; with `is_terminated`, one that ends with NUL.
 pub(super) fn is_token(attribute: &Attribute, is_terminated: bool) -> bool {
     let ends = |padding: Padding| match padding {
         Padding::NullTerminated => true,
@@ -26,7 +26,7 @@ pub(super) fn is_token(attribute: &Attribute, is_terminated: bool) -> bool {
         }
 }
 
-/// Whether an attribute is a string declared null-padded that holds the bytes of a null-terminated one.
+/// Whether an attribute is a string that is declared null-padded.
 pub(super) fn is_padded(attribute: &Attribute) -> bool {
     matches!(attribute.datatype.class, Class::FixedString { padding: Padding::NullPadded, .. })
 }

@@ -1,4 +1,4 @@
-//! Search indexes that a table declares (HEP001 §8). They are listed here, and not yet trusted.
+//! Lists the search indexes that a table declares (HEP001 §8). They are not trusted yet.
 
 mod rules;
 mod verified;
@@ -21,7 +21,7 @@ use crate::dialects::attributes::{any, references, text, unsigned};
 use crate::source::Interrupt;
 use crate::table::{AbsenceReason, AbsentIndex, IndexForm, SearchIndex, Table};
 
-/// Lists the search indexes and checks that both sides of every link agree (HEP001 §9).
+/// Lists the search indexes, and checks that both sides of every link agree (HEP001 §9).
 ///
 /// `table` is the table without its search indexes.
 pub(super) fn find(
@@ -74,18 +74,18 @@ pub(super) fn find(
     found
 }
 
-/// A group that holds search indexes.
+/// The place of a dataset in a group of search indexes.
 struct Place<'a> {
     group: &'a Group,
     group_path: &'a str,
     path: &'a str,
     name: &'a BString,
-    /// Datasets that bitmaps of the group refer to as their values.
+    /// The datasets that bitmaps of the group refer to as their values.
     served: &'a HashSet<ObjectId>,
 }
 
-/// Datasets that serve a search index of the group: values of bitmaps, and targets of the same attribute on indexes of
-/// unknown kinds.
+/// Finds the datasets that serve a search index of the group: the values of bitmaps, and the targets of the same
+/// attribute on indexes of unknown kinds.
 fn served(group: &Group) -> HashSet<ObjectId> {
     let objects = group.links.iter().filter_map(|link| link.target.object());
     let attributes = objects.map(Object::attributes).filter(|attributes| {
@@ -95,7 +95,7 @@ fn served(group: &Group) -> HashSet<ObjectId> {
     values.flatten().flatten().copied().collect()
 }
 
-/// Columns of a table by object, and by the indexes that they refer to.
+/// The columns of a table: their positions by object, and the objects of columns by the index that they refer to.
 struct Columns<'a, 'c> {
     candidates: &'a [Candidate<'c>],
     by_id: HashMap<ObjectId, Vec<usize>>,
@@ -120,7 +120,7 @@ impl<'a, 'c> Columns<'a, 'c> {
         columns
     }
 
-    /// Positions of the columns with these objects.
+    /// Positions of the columns that are these objects.
     fn of_objects<'i>(&self, ids: impl Iterator<Item = &'i ObjectId>) -> BTreeSet<usize> {
         ids.filter_map(|id| self.by_id.get(id)).flatten().copied().collect()
     }
@@ -130,7 +130,7 @@ impl<'a, 'c> Columns<'a, 'c> {
     }
 }
 
-/// Why an index of April that no column lists is not used.
+/// Why an index of April that no column refers to is not used.
 const ORPHAN: &str = "no column refers to it";
 
 fn one(
@@ -163,8 +163,8 @@ fn one(
         parts.find(path, &known::INDEX_LINK, format!("only column {first:?} refers to the index, which lists none"));
     }
     if kind.is_none() {
-        // July: a dataset without KIND accompanies an index. April: every dataset needs one, except the values of a
-        // bitmap.
+        // In July, a dataset without KIND accompanies an index. In April, every dataset needs KIND, except the values
+        // of a bitmap.
         let accompanies = name.to_str_lossy().to_ascii_lowercase().ends_with("__values");
         let lacks = match parts.draft {
             Draft::July => !place.served.contains(&dataset.id),

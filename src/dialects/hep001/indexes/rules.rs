@@ -1,4 +1,4 @@
-//! Rules of HEP001 §8 that a search index must keep to be used, as far as the catalogue alone can decide.
+//! Checks the rules of HEP001 §8 that a search index must keep to be used, as far as the catalogue alone can decide.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::table::{
     AbsenceReason, AbsentIndex, BloomScheme, CategoryRows, Column, IndexContent, IndexForm, Rule, ShownLabels, Table,
 };
 
-/// Readings of a filter of April: its text on seeds is ambiguous.
+/// Ways to read the hashes of a Bloom filter of April, whose text on seeds is ambiguous.
 const READINGS_OF_APRIL: [BloomScheme; 3] =
     [BloomScheme::LowHigh, BloomScheme::LowLow, BloomScheme::OneHash { seed: 0 }];
 
@@ -26,15 +26,15 @@ const READINGS_OF_APRIL: [BloomScheme; 3] =
 pub(super) struct CheckedIndex<'a> {
     /// HDF5 path of the index.
     pub path: &'a str,
-    /// The index.
+    /// The dataset of the index.
     pub dataset: &'a Dataset,
     /// The group that holds it.
     pub group: &'a Group,
     /// HDF5 path of that group.
     pub group_path: &'a str,
-    /// Its column.
+    /// The column that the index covers, as stored.
     pub candidate: &'a Candidate<'a>,
-    /// The column as shown.
+    /// The column that the index covers, as shown.
     pub column: &'a Column,
     /// The table without its search indexes.
     pub table: &'a Table,
@@ -42,13 +42,13 @@ pub(super) struct CheckedIndex<'a> {
 
 type Checked<T> = Result<T, AbsentIndex>;
 
-/// Fails with `rule` unless `holds`.
+/// Fails for breaking `rule` unless `holds`.
 fn check(holds: bool, rule: &'static Rule, found: impl FnOnce() -> String) -> Checked<()> {
     if holds { Ok(()) } else { Err(AbsentIndex::new(rule, found())) }
 }
 
 impl CheckedIndex<'_> {
-    /// Checks the rules in turn; the first broken one is the verdict.
+    /// Checks the rules in turn, and fails for the first that is broken.
     pub fn form(&self, parts: &TableGroup<'_>, kind: &str) -> Checked<IndexForm> {
         let is_july = self.tokens(parts)?;
         let (Some(dataset), Ok(shown)) = (self.candidate.dataset, &self.column.rows) else {
@@ -84,7 +84,7 @@ impl CheckedIndex<'_> {
         })
     }
 
-    /// Whether the index follows July, whose tokens tie it to a state of the table.
+    /// Checks the tokens that tie an index of July to a state of the table. Returns whether the index follows July.
     fn tokens(&self, parts: &TableGroup<'_>) -> Checked<bool> {
         let (own, of_table) = (&self.dataset.attributes, &parts.group.attributes);
         let has = |attributes, name: &str| attribute(attributes, name).is_some();
@@ -108,7 +108,7 @@ impl CheckedIndex<'_> {
         Ok(true)
     }
 
-    /// Rows of a dataset as codes instead of names; null where they equal the fill value of `like`.
+    /// Opens rows of a dataset, those of an enumeration as codes, null where they equal the fill value of `like`.
     fn coded(
         &self,
         parts: &TableGroup<'_>,
@@ -128,7 +128,8 @@ impl CheckedIndex<'_> {
         opened.map_err(|reason| AbsentIndex::new(&known::INDEX_OPENED, format!("{path}: {reason}")))
     }
 
-    /// Labels of the column's codes, of categories or of an enumeration.
+    /// The labels of the column's codes: those of its categories, or the names of its enumeration. `None`: it has no
+    /// codes.
     fn labels(&self, column: &Dataset) -> Checked<Option<ShownLabels>> {
         if let Some(set) = self.column.categories.and_then(|at| self.table.categories.get(at)) {
             let labels = set.labels.clone().map_err(|reason| AbsentIndex::new(&known::INDEX_LABELS, reason))?;
@@ -142,7 +143,7 @@ impl CheckedIndex<'_> {
         })
     }
 
-    /// Rows of a chunk of the column, according to the index.
+    /// Number of rows in a chunk of the column. Fails if the index states another one, or must state it and does not.
     fn chunk(&self, column: &Dataset, kind: &str, is_july: bool) -> Checked<u64> {
         let by_chunk = matches!(kind, "CHUNK_MINMAX" | "CHUNK_BLOOM");
         let of_column = match &column.layout {
@@ -152,7 +153,7 @@ impl CheckedIndex<'_> {
         let whole = self.table.rows.max(1);
         let chunk = match attribute(&self.dataset.attributes, "chunk_shape").filter(|_| by_chunk) {
             None => {
-                // The chunks of the column say it, too, so April lets an index of a chunked column leave it out.
+                // The chunks of the column also tell it, so April lets an index of a chunked column leave it out.
                 let is_known = is_july || !by_chunk || of_column.is_some();
                 check(is_known, &known::INDEX_CHUNK, || "none".into())?;
                 of_column.unwrap_or(whole)
@@ -172,7 +173,7 @@ impl CheckedIndex<'_> {
         Ok(chunk)
     }
 
-    /// Rule: the extent along the growing axis equals `expected`. July allows a larger one, as room to grow.
+    /// Checks that the extent along the growing axis equals `expected`. In July it may be larger, as room to grow.
     fn extent(&self, axis: usize, rank: usize, expected: u64, is_july: bool, rule: &'static Rule) -> Checked<()> {
         let shape = &self.dataset.shape;
         let fits = shape.len() == rank
@@ -312,13 +313,13 @@ impl CheckedIndex<'_> {
     }
 }
 
-/// A scalar attribute of type uint64.
+/// The number in a scalar attribute of type uint64. `None`: no such attribute, or another type.
 fn uint64(attributes: &[crate::catalogue::Attribute], name: &str) -> Option<u64> {
     attribute(attributes, name).filter(|attribute| is_unsigned(&attribute.datatype, &[8]))?;
     unsigned(attributes, name)
 }
 
-/// The number in an attribute of one element, of any rank.
+/// The unsigned integer in an attribute of one element, whatever its rank.
 fn one_unsigned(attribute: &crate::catalogue::Attribute) -> Option<u64> {
     let Elements { bytes, .. } = attribute.value.as_ref().ok()?;
     let Class::Integer { order, .. } = attribute.datatype.class else { return None };

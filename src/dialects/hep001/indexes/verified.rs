@@ -1,4 +1,4 @@
-//! Rules of HEP001 §8 that only a comparison with the values can decide: see [`crate::indexes::verify()`].
+//! The rules of HEP001 §8 that only a comparison with the values can decide: see [`crate::indexes::verify()`].
 
 use crate::dialects::hep001::rules;
 use crate::table::{BitmapRules, BloomRules, MinMaxRules, SortedRules};

@@ -1,4 +1,5 @@
-//! A small table of HEP001's April 2026 draft: object references both ways, reserved names in lower case.
+//! Writes a small table of HEP001's April 2026 draft, with object references both ways and reserved names in lower
+//! case.
 
 use std::ffi::CString;
 
@@ -15,7 +16,7 @@ const CHUNK: u64 = 128;
 /// Writes the table `events` into `parent`.
 pub(super) fn write(parent: &CreatedObject<'_>) -> Result<(), Error> {
     let table = parent.group("events")?;
-    // Twelve bytes: no room for a NUL (§5.1).
+    // Twelve bytes, without room for a NUL (§5.1).
     table.attribute("CLASS", &AttributeValue::padded("COLUMN_TABLE"))?;
     table.attribute("VERSION", &AttributeValue::ascii("1.0"))?;
     table.attribute("TITLE", &AttributeValue::utf8("Calibration events"))?;
@@ -56,7 +57,7 @@ pub(super) fn write(parent: &CreatedObject<'_>) -> Result<(), Error> {
 fn categories<'f>(table: &CreatedObject<'f>) -> Result<CreatedDataset<'f>, Error> {
     let storage = Storage::contiguous(&[LABELS.len() as u64]);
     let categories = table.dataset("label_categories", &ElementType::VariableText, &storage, &FillSetting::Unset)?;
-    // No label has a NUL.
+    // No label contains a NUL, so none is dropped.
     let labels: Vec<CString> = LABELS.iter().filter_map(|label| CString::new(*label).ok()).collect();
     categories.write_texts(0, &labels.iter().map(|label| label.as_c_str()).collect::<Vec<_>>())?;
     categories.node().attribute("encoding-type", &AttributeValue::utf8("categorical"))?;

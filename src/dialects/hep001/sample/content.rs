@@ -4,7 +4,7 @@
 
 use std::ffi::CStr;
 
-/// Fill values: those that HEP001 §6.4 recommends; −1 for the category code, as in its April draft.
+/// Fill values: those that HEP001 §6.4 recommends, and −1 for the category code, as in its April draft.
 pub(super) mod missing {
     pub const F32: f32 = 9.969_21e36;
     pub const F64: f64 = 9.969_209_968_386_869e36;
@@ -16,17 +16,17 @@ pub(super) mod missing {
     pub const CALIB: [u8; 4] = [0xff; 4];
 }
 
-/// Categories of `label`; a code is an index into them.
+/// Categories of `label`. A code is the index of its category here.
 pub(super) const LABELS: [&str; 4] = ["electron", "muon", "photon", "proton"];
 
-/// Members of the enumeration of `detector`.
+/// Members of the enumeration of `detector`, with their numbers.
 pub(super) const DETECTORS: [(&str, u8); 5] =
     [("TRACKER", 1), ("ECAL", 2), ("HCAL", 3), ("MUON", 4), ("MISSING", missing::DETECTOR)];
 
-/// Bounds of `charge`: a 12-bit converter.
+/// Bounds of `charge`, in counts of a 12-bit converter.
 pub(super) const CHARGE_RANGE: (i16, i16) = (0, 4095);
 
-/// Bytes of a `station`.
+/// Bytes of a value of `station`.
 pub(super) const STATION_SIZE: usize = 8;
 
 const STATIONS: [&str; 5] = ["north-1", "north-2", "south-1", "south-2", "Süd-3"];
@@ -54,10 +54,10 @@ const TAGS: [&[&str]; 8] = [
 /// 2026-07-09T00:00:00Z, the date of the July revision, in ns since 1970.
 const START: i64 = 1_783_555_200_000_000_000;
 
-/// Mean distance of two events, in ns.
+/// Mean time between two events, in ns.
 const PERIOD: i64 = 1000;
 
-/// A range of rows, column by column.
+/// Consecutive rows of the sample, column by column.
 #[derive(Debug)]
 pub(super) struct SampleBlock {
     pub event_id: Vec<u64>,
@@ -72,21 +72,21 @@ pub(super) struct SampleBlock {
     pub charge: Vec<i16>,
     pub length: Vec<f64>,
     pub calib: Vec<[u8; 4]>,
-    /// Elements in each list of `readings`; `None` for a null list.
+    /// Number of elements in each list of `readings`. `None`: a null list.
     pub readings_count: Vec<Option<u64>>,
     pub readings: Vec<f32>,
     pub tags: Vec<&'static [&'static str]>,
 }
 
 impl SampleBlock {
-    /// The rows from `first` on.
+    /// Makes `count` rows, from `first` on.
     pub fn of(first: u64, count: u64) -> Self {
         let rows = || first..first + count;
         let label: Vec<i8> = rows().map(label).collect();
         let readings_count: Vec<Option<u64>> = rows().map(readings_count).collect();
         let mut readings = Vec::new();
         for (row, count) in rows().zip(&readings_count) {
-            // ADC volts in steps of 1/1024.
+            // ADC readings in volts, in steps of 1/1024.
             readings.extend((0..count.unwrap_or(0)).map(|i| draw(row, 20 + i, 2048) as f32 / 1024.0));
         }
         Self {
@@ -109,12 +109,12 @@ impl SampleBlock {
     }
 }
 
-/// The time of an event: in order, not evenly spaced.
+/// Time of the event, in ns since 1970. Times ascend, but are not evenly spaced.
 pub(super) fn time(row: u64) -> i64 {
     START + (row as i64) * PERIOD + draw(row, 3, 1000) as i64
 }
 
-/// The category of an event; thresholds are fractions of 256.
+/// Code of the event's category. The thresholds are fractions of 256.
 fn label(row: u64) -> i8 {
     match draw(row, 4, 256) {
         0..=119 => 0,
@@ -131,7 +131,7 @@ fn energy(row: u64, label: i8) -> f32 {
     if draw(row, 5, 200) == 0 {
         return missing::F32;
     }
-    // The product of two even numbers falls off steeply; the sum of four is nearly a bell.
+    // The product of two uniform numbers falls off steeply; the sum of four is nearly a bell.
     let (a, b) = (draw(row, 6, 1024), draw(row, 7, 1024));
     let bell = draw(row, 8, 16) + draw(row, 9, 16) + draw(row, 10, 16) + draw(row, 11, 16);
     let steps = match label {
@@ -180,7 +180,7 @@ fn comment(row: u64) -> &'static CStr {
     }
 }
 
-/// Position of the event, in mm from the centre, in steps of 1/4.
+/// Position of the event relative to the centre, in mm, in steps of 1/4.
 fn position(row: u64) -> [f32; 3] {
     if draw(row, 40, 500) == 0 {
         return [missing::F32; 3];
@@ -203,7 +203,7 @@ fn length(row: u64) -> f64 {
     }
 }
 
-/// The calibration word, constant over 4096 events.
+/// The calibration word, which stays the same over 4096 events.
 fn calib(row: u64) -> [u8; 4] {
     let word = (row / 4096) as u16;
     let [high, low] = word.to_be_bytes();
@@ -223,7 +223,7 @@ fn draw(row: u64, lane: u64, below: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^= z >> 31;
-    // `below` is small: the top 32 bits scaled, not a remainder.
+    // `below` is small, so the top 32 bits are scaled, without taking a remainder.
     ((z >> 32) * below) >> 32
 }
 

@@ -1,4 +1,4 @@
-//! Entries of a chunk min/max index over the times of events (HEP001 §8.4).
+//! Makes entries of a chunk min/max index over the times of events (HEP001 §8.4).
 
 use super::content::missing;
 use crate::dialects::hep001::names::ENTRY;
@@ -16,7 +16,7 @@ pub(super) fn element() -> ElementType {
     ])
 }
 
-/// The entry of a chunk of `ts`. Its counts fit `i64`.
+/// The entry of a chunk of `ts`. Its counts fit into `i64`.
 pub(super) fn of(chunk: &[i64]) -> [i64; 5] {
     let present = || chunk.iter().copied().filter(|&value| value != missing::I64);
     let (least, greatest) = (present().min().unwrap_or(missing::I64), present().max().unwrap_or(missing::I64));

@@ -1,8 +1,8 @@
 //! Writes the sample file of `hepfs demo`.
 //!
-//! It holds synthetic detector events in a table of HEP001's July 2026 revision with a column of every kind and search
-//! indexes, arrays beside it, and a small table of the April 2026 revision. The same number of rows gives the same
-//! bytes.
+//! The file holds synthetic detector events in a table of HEP001's July 2026 revision, with a column of every kind and
+//! search indexes; arrays beside that table; and a small table of the April 2026 revision. The same number of rows
+//! always gives the same bytes.
 
 mod april;
 mod content;
@@ -22,24 +22,24 @@ pub enum SampleError {
     /// The file could not be created.
     #[error(transparent)]
     Create(#[from] Error),
-    /// More rows than a sample may have.
+    /// The sample would have more rows than it may have.
     #[error("{rows} rows are too many for a sample; it has at most {MAX_ROWS}")]
     TooManyRows {
-        /// Rows asked for.
+        /// Number of rows asked for.
         rows: u64,
     },
 }
 
-/// Most rows of a sample: all sizes stay far below the limits of their types (and the file below 40 GB).
+/// Most rows of a sample. With this many, all sizes stay far below the limits of their types, and the file below 40 GB.
 const MAX_ROWS: u64 = 1_000_000_000;
 
-/// Writes the sample file, with this many rows in its large table, to `path`, which must not exist yet.
+/// Writes the sample file to `path`, where there must be no file yet. Its large table gets this many rows.
 ///
 /// The file holds `/run_042` (HEP001 of July 2026), `/april/events` (HEP001 of April 2026), `/calibration` (64 × 16
 /// `float64`) and `/images` (8 × 64 × 64 `uint16`). A million rows take about 26 MB.
 ///
 /// # Errors
-/// See [`SampleError`]. After an error there is no file.
+/// See [`SampleError`]. After an error, no file remains.
 pub fn write(path: &Path, rows: u64) -> Result<(), SampleError> {
     if rows > MAX_ROWS {
         return Err(SampleError::TooManyRows { rows });
@@ -60,7 +60,7 @@ pub fn describe(rows: u64) -> String {
     format!("a {DIALECT} table of {rows} rows, arrays, search indexes")
 }
 
-/// A two-dimensional array outside of any table.
+/// Writes a two-dimensional array outside of any table.
 fn calibration(root: &CreatedObject<'_>) -> Result<(), Error> {
     const CHANNELS: u64 = 64;
     const COEFFICIENTS: u64 = 16;
@@ -73,7 +73,7 @@ fn calibration(root: &CreatedObject<'_>) -> Result<(), Error> {
     dataset.node().attribute("description", &AttributeValue::utf8("Coefficients (columns) of the channels (rows)."))
 }
 
-/// A three-dimensional array outside of any table: a spot that moves over the frames.
+/// Writes a three-dimensional array outside of any table: a spot that moves from frame to frame.
 fn images(root: &CreatedObject<'_>) -> Result<(), Error> {
     const FRAMES: u64 = 8;
     const SIDE: u64 = 64;

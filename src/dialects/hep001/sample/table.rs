@@ -1,4 +1,4 @@
-//! The large table, `/run_042`: HEP001 of July 2026, a column of every kind.
+//! Writes the large table, `/run_042`, which follows HEP001 of July 2026 and has a column of every kind.
 
 use std::ffi::CStr;
 
@@ -10,17 +10,17 @@ use crate::h5::create::{CreatedDataset, CreatedObject, Error, FillSetting, Stora
 use crate::h5::element::{AttributeValue, ElementNumber, ElementType};
 use crate::h5::steps::References;
 
-/// Rows made and written at once. A multiple of every column's chunk, so that each chunk is compressed once, and of 8,
-/// so that a bitmap's bytes are whole.
+/// Rows made and written at once. This is a multiple of every column's chunk, so that each chunk is compressed only
+/// once, and of 8, so that rows fill whole bytes of a bitmap.
 const BLOCK: u64 = 32_768;
 
 /// Rows in a chunk of most columns.
 const CHUNK: u64 = BLOCK;
 
-/// Rows in a chunk of wide columns: chunks of columns may differ.
+/// Rows in a chunk of wide columns: columns may have different chunks.
 const SMALL_CHUNK: u64 = BLOCK / 2;
 
-/// Rows preallocated for later events; they do not belong to the table yet.
+/// Rows preallocated for later events, which do not belong to the table yet.
 const SPARE: u64 = 1000;
 
 /// Rows in a byte of a bitmap.
@@ -28,10 +28,10 @@ const BITS: u64 = 8;
 
 const NAME: &str = "run_042";
 
-/// Generation of the table that the search indexes describe.
+/// `GENERATION` of the table, and of the rows that the search indexes cover.
 const GENERATION: u64 = 0;
 
-/// Name of a column with a non-ASCII letter and a space.
+/// Name of a column, with a non-ASCII letter and a space.
 const LENGTH: &str = "Länge (µm)";
 
 const ORDER: [&str; 14] = [
@@ -58,7 +58,7 @@ pub(super) fn write(root: &CreatedObject<'_>, rows: u64) -> Result<(), Error> {
         indexes.write(first, &block)?;
         first += BLOCK;
     }
-    // NROWS comes last: it makes the rows part of the table.
+    // NROWS is written last, since it makes the rows part of the table.
     table.attribute("NROWS", &AttributeValue::number(rows))
 }
 
@@ -97,7 +97,7 @@ fn annotate(column: &CreatedObject<'_>, description: &str, units: Option<&str>) 
     units.map_or(Ok(()), |units| column.attribute("units", &AttributeValue::utf8(units)))
 }
 
-/// The columns of the table.
+/// The columns of the table while they are being written.
 struct Columns<'f> {
     event_id: CreatedDataset<'f>,
     ts: CreatedDataset<'f>,
@@ -141,7 +141,7 @@ impl<'f> Columns<'f> {
         let label = table.dataset("label", &i8::ELEMENT, &bytes, &FillSetting::of(missing::LABEL))?;
         annotate(label.node(), "Kind of particle, as classified.", None)?;
 
-        // §7: a boolean column has no fill value.
+        // A boolean column has no fill value (§7).
         let hit = table.dataset("hit", &boolean::element(), &bytes, &FillSetting::Unset)?;
         annotate(hit.node(), "Whether the veto counter was hit.", None)?;
 
@@ -234,7 +234,7 @@ impl<'f> Columns<'f> {
     }
 }
 
-/// Creates a list column group (HEP001 of July 2026 §9).
+/// Creates the group of a list column (HEP001 of July 2026 §9).
 fn list_column<'f>(
     table: &CreatedObject<'f>,
     name: &str,
@@ -248,14 +248,14 @@ fn list_column<'f>(
     Ok(group)
 }
 
-/// An `OFFSETS` dataset under construction: boundaries of entries.
+/// An `OFFSETS` dataset under construction, which holds the boundaries of entries.
 struct Lists<'f> {
     dataset: CreatedDataset<'f>,
-    /// Whether the dataset has room for all entries; else it grows with them.
+    /// Whether the dataset has room for all entries from the start; otherwise it grows with them.
     preallocated: bool,
-    /// Offsets written, one more than entries.
+    /// Number of offsets written: one more than entries.
     written: u64,
-    /// The last offset.
+    /// The last offset written.
     end: u64,
 }
 
@@ -269,7 +269,7 @@ impl<'f> Lists<'f> {
         Ok(lists)
     }
 
-    /// Writes entries of these lengths.
+    /// Writes the offsets of entries of these lengths.
     fn write(&mut self, lengths: impl Iterator<Item = u64>) -> Result<(), Error> {
         let offsets: Vec<u64> = lengths
             .map(|length| {
@@ -291,7 +291,7 @@ impl<'f> Lists<'f> {
     }
 }
 
-/// The search indexes of the table.
+/// The search indexes of the table while they are being written.
 struct Indexes<'f> {
     min_max: CreatedDataset<'f>,
     bitmap: CreatedDataset<'f>,
@@ -345,7 +345,7 @@ impl<'f> Indexes<'f> {
 /// Codes of the labels: their positions in the categories.
 const CODES: [i8; LABELS.len()] = [0, 1, 2, 3];
 
-/// Up to eight rows of a bitmap, the first in the least significant bit (§8.6).
+/// Up to eight rows of the bitmap of `code`, the first in the least significant bit (§8.6).
 fn bits(labels: &[i8], code: i8) -> u8 {
     labels.iter().rev().fold(0, |byte, &label| byte << 1 | u8::from(label == code))
 }

@@ -1,4 +1,4 @@
-//! The commits that write an index (HEP001 July, "Write ordering").
+//! Writes an index, in several commits (HEP001 July, "Write ordering").
 //!
 //! ```text
 //! commit 1   GENERATION of the table, if it has none (July)
@@ -25,10 +25,10 @@ use crate::h5::steps::{NewDataset, NewElement, Step, TargetObject};
 use crate::h5::{self, WRITE_LIMIT, WritingClient};
 use crate::source::Interrupt;
 
-/// Writes an index and lists it; returns its HDF5 path.
+/// Writes an index, and adds it to the column's list. Returns its HDF5 path.
 ///
 /// # Errors
-/// See [`Error`]. The file is then unchanged, or holds the index without the column's listing.
+/// See [`Error`]. The file is then unchanged, or holds the index, but the column does not list it.
 pub(super) fn write(
     writing: &mut WritingClient<'_>,
     subject: &IndexedColumn,
@@ -105,14 +105,14 @@ pub(super) fn write(
     Ok(join(&group, &names.0))
 }
 
-/// Element type of an entry of `CHUNK_MINMAX` over a column.
+/// Element type of the entries of a `CHUNK_MINMAX` over a column.
 fn entry(column: &TargetObject) -> NewElement {
     let bounds = [NewElement::Like(column.clone()), NewElement::Like(column.clone())];
     let counts = [(); 3].map(|()| NewElement::Of(u64::ELEMENT));
     NewElement::Compound(ENTRY.map(str::to_owned).into_iter().zip(bounds.into_iter().chain(counts)).collect())
 }
 
-/// Free names in the group for the index and for its values.
+/// Finds names for the index and for its values that are free in the group.
 fn free_names(subject: &IndexedColumn, kind: IndexKind) -> (BString, BString) {
     let taken = subject.taken.as_deref().unwrap_or_default();
     let suffix = match (kind, subject.revision) {
@@ -173,7 +173,7 @@ impl Steps<'_, '_> {
         Ok(())
     }
 
-    /// Writes rows of bytes in boxes of whole chunks.
+    /// Writes rows of bytes, in boxes of whole chunks.
     fn matrix(&mut self, index: &TargetObject, layout: &IndexLayout, bytes: &[u8]) -> Result<(), Error> {
         let ([rows, width], [chunk_rows, chunk_width]) = (&layout.extents[..], &layout.chunk[..]) else {
             return Ok(());

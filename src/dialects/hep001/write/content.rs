@@ -27,24 +27,24 @@ use crate::source::Interrupt;
 use crate::store::statistics::Scalar;
 use crate::store::{self, cores};
 
-/// Most distinct values of a bitmap.
+/// Most distinct values that a bitmap may have.
 const MOST_VALUES: usize = 65_536;
 
-/// Rows per block for one thread, if a chunk has fewer.
+/// Most rows in a block for one thread, unless a chunk has more.
 const BLOCK_ROWS: u64 = 1 << 18;
 
-/// Bytes per block for one thread, unless one row is longer.
+/// Most bytes in a block for one thread, unless eight rows take more.
 const BLOCK_BYTES: u64 = 32 << 20;
 
-/// Bytes in a chunk of bitmaps or filters.
+/// Most bytes in a chunk of bitmaps, or of filters unless one filter takes more.
 const CHUNK_BYTES: u64 = 64 << 10;
 
 /// Settings for building an index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct IndexSettings {
-    /// Rate of false positives of a filter.
+    /// Rate of false positives that a filter may have.
     pub false_positives: f64,
-    /// Seed of the filters' hash (July).
+    /// Seed of the filters' hash, in July.
     pub seed: u32,
     /// Most memory to use for an index under construction, in bytes.
     pub memory: u64,
@@ -53,39 +53,39 @@ pub(super) struct IndexSettings {
 /// The contents of an index, ready to be written.
 #[derive(Debug)]
 pub(super) struct EncodedIndex {
-    /// The dataset's shape.
+    /// Shape of the index's dataset.
     pub layout: IndexLayout,
-    /// Its elements, box after box.
+    /// Elements of the index's dataset.
     pub elements: Data,
-    /// Its own attributes.
+    /// Attributes of the index's dataset, besides those that every index has.
     pub attributes: Vec<(&'static str, AttributeValue)>,
-    /// The values of a bitmap.
+    /// The values of a bitmap, as elements of their own dataset. `None`: another kind of index.
     pub values: Option<h5::ElementPayload>,
 }
 
-/// Shape of the dataset of an index.
+/// Shape of a dataset that belongs to an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct IndexLayout {
-    /// Elements in each dimension.
+    /// Number of elements along each dimension.
     pub extents: Vec<u64>,
-    /// The dimensions that can grow with the table.
+    /// Whether each dimension can grow with the table.
     pub grows: Vec<bool>,
-    /// Extents of a chunk.
+    /// Number of elements of a chunk along each dimension.
     pub chunk: Vec<u64>,
 }
 
-/// Elements of an index.
+/// Elements of an index's dataset.
 #[derive(Debug)]
 pub(super) enum Data {
-    /// Entries of `CHUNK_MINMAX`, for a column of this type.
+    /// Entries of `CHUNK_MINMAX`, whose bounds are not yet in the column's stored form.
     Entries(Vec<MinMaxEntry>),
-    /// Row numbers in order, of 4 or 8 bytes each.
+    /// Row numbers, sorted by the rows' values, and the number of bytes that each takes: 4 or 8.
     Rows(Vec<u64>, u8),
-    /// Rows of bytes.
+    /// Bitmaps or filters, one row of bytes after the other.
     Bytes(Vec<u8>),
 }
 
-/// Computes an index.
+/// Computes an index of a column.
 ///
 /// # Errors
 /// The column cannot have such an index or cannot be read, or memory does not suffice.
@@ -134,7 +134,7 @@ impl Pass<'_> {
         Error::refused(&self.subject.path, reason)
     }
 
-    /// Fails if this many bytes exceed the memory limit.
+    /// Returns this number of bytes, or fails if it exceeds the memory limit.
     fn fits(&self, what: &str, bytes: Option<u64>) -> Result<usize, Error> {
         let limit = self.settings.memory;
         let fits = bytes.filter(|bytes| *bytes <= limit).and_then(|bytes| usize::try_from(bytes).ok());
@@ -144,7 +144,7 @@ impl Pass<'_> {
         })
     }
 
-    /// Rows of a block: whole chunks if these are small, and a multiple of 8 for bitmaps.
+    /// Number of rows in a block: whole chunks if these are small, and always a multiple of 8, as bitmaps need.
     fn block(&self) -> u64 {
         let width = self.subject.values.stored_width().unwrap_or(16).max(1);
         let most = (BLOCK_BYTES / width).clamp(8, BLOCK_ROWS.max(self.subject.chunk_rows()));
@@ -153,7 +153,7 @@ impl Pass<'_> {
         rows.next_multiple_of(8)
     }
 
-    /// Maps each block with `look` on all cores, and folds the results with `take` in the order of the blocks.
+    /// Maps each block with `look` on all cores, and passes the results to `take` in the order of the blocks.
     fn each<T: Send>(
         &self,
         look: impl Fn(u64, &ArrayRef) -> Result<T, Error> + Sync,
@@ -164,7 +164,7 @@ impl Pass<'_> {
         let threads = cores();
         let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
         let range = |number: u64| number * block..rows.min((number + 1) * block);
-        // The bound keeps finished blocks, which lie in memory, close to the slowest one.
+        // The bound keeps finished blocks, which lie in memory, from getting far ahead of the slowest one.
         let (sender, receiver) = crossbeam_channel::bounded(threads);
         std::thread::scope(|scope| {
             for _ in 0..threads {
@@ -229,7 +229,7 @@ impl Pass<'_> {
         })
     }
 
-    /// Records the rows of a chunk, for April.
+    /// The attribute that states the rows of a chunk, which April demands.
     fn chunk_shape(&self) -> Vec<(&'static str, AttributeValue)> {
         match self.subject.revision {
             Revision::April => vec![("chunk_shape", AttributeValue::numbers(&[self.subject.chunk_rows()]))],
@@ -300,7 +300,7 @@ impl Pass<'_> {
         self.each(
             |_, values| Ok(positions.bitmaps(values)),
             |rows, found| {
-                // A block begins at a whole byte.
+                // A block begins with a whole byte.
                 let from = (rows.start / 8) as usize;
                 for (row, found) in bits.chunks_exact_mut(row_bytes.max(1)).zip(found) {
                     if let Some(place) = row.get_mut(from..from + found.len()) {
@@ -328,7 +328,7 @@ impl Pass<'_> {
         })
     }
 
-    /// Distinct values in ascending order.
+    /// Merges distinct values in ascending order.
     fn in_order(&self, parts: &[ArrayRef]) -> Result<ArrayRef, Error> {
         let failed = |error: arrow_schema::ArrowError| self.refused(error.to_string());
         let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
@@ -346,9 +346,9 @@ impl Pass<'_> {
         let (bits, k) = parameters(chunk.min(self.subject.rows.max(1)), self.settings.false_positives);
         let width = bits / 8;
         let bytes = self.fits("CHUNK_BLOOM", count.checked_mul(width))?;
-        // A chunk may span many blocks of rows, and its filter is large: all threads fill one filter.
+        // A chunk may span many blocks of rows, and its filter is large, so all threads fill one filter.
         let filters: Vec<AtomicU8> = (0..bytes).map(|_| AtomicU8::new(0)).collect();
-        // April's text on seeds is ambiguous. Readers try each reading; this writer follows the wording.
+        // April's text on seeds is ambiguous. Readers try each way to read it; this writer follows the wording.
         let (scheme, family) = match self.subject.revision {
             Revision::July => (Scheme::OneHash { seed: self.settings.seed }, "murmur3_x64_128_double"),
             Revision::April => (Scheme::LowHigh, "murmur3_128_double"),
@@ -391,12 +391,12 @@ impl Pass<'_> {
     }
 }
 
-/// Bits of a filter and number of hashes, for this many values and rate of false positives.
+/// Number of bits in a filter, and of hashes, for this many values and this rate of false positives.
 fn parameters(values: u64, false_positives: f64) -> (u64, u16) {
     let values = values.max(1) as f64;
     let ln2 = std::f64::consts::LN_2;
     let bits = (-values * false_positives.ln() / (ln2 * ln2)).ceil().max(8.0);
-    // A whole number of bytes, and an upper bound.
+    // Rounded up to whole bytes, and bounded.
     let bits = (bits as u64).min(1 << 40).next_multiple_of(8);
     let k = (bits as f64 / values * ln2).round().clamp(1.0, 30.0);
     (bits, k as u16)
@@ -404,11 +404,11 @@ fn parameters(values: u64, false_positives: f64) -> (u64, u16) {
 
 fn taken(values: &ArrayRef, rows: Vec<usize>) -> ArrayRef {
     let rows: UInt64Array = rows.into_iter().map(|row| row as u64).collect();
-    // The fallback is unreachable: the rows lie in the array.
+    // The fallback is never used, since the rows lie in the array.
     arrow_select::take::take(values, &rows, None).unwrap_or_else(|_| values.slice(0, 0))
 }
 
-/// The value of one row of an array.
+/// The value in one row of an array. `None`: a type that no index covers.
 fn scalar(array: &ArrayRef, row: usize) -> Option<Scalar> {
     macro_rules! numbers {
         ($($arrow:ident $primitive:ident $make:expr),*) => {

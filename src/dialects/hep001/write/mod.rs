@@ -1,13 +1,13 @@
 //! Builds and removes search indexes, and writes tables.
 //!
-//! | part | what it is |
+//! | part | what it does |
 //! | --- | --- |
-//! | `options` | options of a user |
-//! | `subject` | the column, and the index group of its table |
-//! | `stored` | values as the column stores them |
-//! | `content` | contents of an index, computed in parallel |
-//! | `commits` | the commits that write an index |
-//! | `removal` | the commits that remove an index |
+//! | `options` | holds the user's options for search indexes |
+//! | `subject` | describes the column to index, and how its table stores indexes |
+//! | `stored` | encodes values as the column stores them |
+//! | `content` | computes the contents of an index, on all cores |
+//! | `commits` | writes an index, in several commits |
+//! | `removal` | plans the commits that remove an index |
 //! | `table` | writes tables |
 
 mod commits;
@@ -31,7 +31,7 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::Table;
 
-/// Writes search indexes for tables of HEP001.
+/// Writes and removes search indexes for tables of HEP001.
 #[derive(Clone, Debug)]
 pub struct Hep001IndexWriter {
     options: Options,
@@ -112,7 +112,7 @@ impl Computed for Ready<'_> {
     }
 }
 
-/// The value of an index's attribute `KIND`.
+/// The value of the attribute `KIND` of an index.
 fn name_of(kind: IndexKind) -> &'static str {
     match kind {
         IndexKind::MinMax => "CHUNK_MINMAX",

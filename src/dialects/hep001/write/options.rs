@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use crate::h5::steps::References;
 
-/// Default share of false positives.
+/// Default rate of false positives.
 const FALSE_POSITIVES: f64 = 0.01;
 
 /// How search indexes of HEP001 are written. The field comments are the help of the command.

@@ -1,4 +1,4 @@
-//! Removes a search index: first from the lists of columns, then its dataset, then the values of a bitmap.
+//! Plans the removal of a search index: first from the lists of columns, then its dataset, then the values of a bitmap.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{SearchIndex, Table};
 
-/// The search indexes of a table; `column` and `kinds` restrict the result.
+/// Lists the search indexes of a table that cover `column` and are of one of `kinds`; without these, all of them.
 ///
 /// # Errors
 /// A group that holds search indexes cannot be listed.
@@ -57,7 +57,8 @@ pub(super) fn listed(
     Ok(listed)
 }
 
-/// The attribute in which a column lists the indexes of this group; group and attribute follow one draft's spelling.
+/// The attribute in which a column lists the indexes of this group: that of the draft by whose spelling the group is
+/// named.
 fn list_of(group: &str) -> &'static str {
     let name = group.rsplit('/').next().unwrap_or_default();
     let spelling = SEARCH_INDEX_GROUPS.iter().position(|known| *known == name);

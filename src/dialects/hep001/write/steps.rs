@@ -1,4 +1,4 @@
-//! Steps of a change: creates objects and attributes, links, writes elements.
+//! Performs the steps of a change: creates objects and attributes, links objects, writes elements.
 
 use crate::dialects::index_writer::Error;
 use crate::h5::element::AttributeValue;
@@ -6,7 +6,7 @@ use crate::h5::steps::{References, Step, TargetObject};
 use crate::h5::{self, WritingClient};
 use crate::source::Interrupt;
 
-/// Performs the steps of a change.
+/// Sends the steps of a change to the worker.
 pub(super) struct Steps<'a, 'b> {
     pub writing: &'a mut WritingClient<'b>,
     pub interrupt: &'a Interrupt,
@@ -27,7 +27,7 @@ impl Steps<'_, '_> {
         self.step(Step::Attribute { object: object.clone(), name: name.to_owned(), value })
     }
 
-    /// Creates an attribute of references: a list, or a scalar.
+    /// Creates an attribute of references: a list of them, or a scalar.
     pub fn references(
         &mut self,
         object: &TargetObject,
@@ -39,12 +39,12 @@ impl Steps<'_, '_> {
         self.step(Step::References { object: object.clone(), name: name.to_owned(), kind, to, is_list })
     }
 
-    /// Links an object at a path, relative to `group` if given.
+    /// Links an object at a path, which is relative to `group` if that is given.
     pub fn link(&mut self, object: TargetObject, group: Option<&TargetObject>, path: Vec<u8>) -> Result<(), Error> {
         self.step(Step::Link { object, group: group.cloned(), replaces: false, path })
     }
 
-    /// Writes the elements of a box.
+    /// Writes the elements of a box of a dataset.
     pub fn elements(
         &mut self,
         object: &TargetObject,

@@ -1,4 +1,4 @@
-//! Values in the stored form of a column, for `min` and `max` entries and the values of bitmaps.
+//! Encodes values as a column stores them, for `min` and `max` of entries and for the values of bitmaps.
 
 use half::f16;
 
@@ -15,14 +15,14 @@ pub(super) struct ElementEncoder<'a> {
 }
 
 impl<'a> ElementEncoder<'a> {
-    /// Each element begins with `fields` values of the datatype.
+    /// Encodes elements that each begin with `fields` values of the datatype.
     pub fn new(datatype: &'a Datatype, fields: u64) -> Self {
         let strings =
             if is_variable(datatype) { (0..fields).map(|field| field * POINTER).collect() } else { Vec::new() };
         Self { datatype, elements: h5::ElementPayload { strings, ..h5::ElementPayload::default() } }
     }
 
-    /// Appends a value of a column with this datatype.
+    /// Appends a value in the stored form of the datatype.
     pub fn value(&mut self, value: &Scalar) {
         let width = self.datatype.size as usize;
         if let (true, Scalar::Text(text)) = (is_variable(self.datatype), value) {
@@ -34,7 +34,7 @@ impl<'a> ElementEncoder<'a> {
         encode(self.datatype, value, width, &mut self.elements.bytes);
     }
 
-    /// Appends the fill value; zero if none is set.
+    /// Appends the fill value, or zero if none is set.
     pub fn fill(&mut self, fill: &Fill) {
         let (bytes, heap) = match fill {
             Fill::Explicit(Elements { bytes, heap }) => (bytes.as_slice(), heap.as_slice()),
@@ -49,7 +49,7 @@ impl<'a> ElementEncoder<'a> {
         self.elements.bytes.resize(end, 0);
     }
 
-    /// Appends a count.
+    /// Appends a count, as a field of an entry.
     pub fn count(&mut self, count: u64) {
         self.elements.bytes.extend(count.to_le_bytes());
     }
@@ -59,7 +59,7 @@ impl<'a> ElementEncoder<'a> {
     }
 }
 
-/// Bytes of a string pointer.
+/// Bytes of a pointer to a string, in libhdf5's in-memory layout.
 const POINTER: u64 = 8;
 
 fn is_variable(datatype: &Datatype) -> bool {
@@ -71,7 +71,7 @@ pub(super) fn width(datatype: &Datatype) -> u64 {
     if is_variable(datatype) { POINTER } else { datatype.size }
 }
 
-/// Why values of this type cannot be written. `None`: they can.
+/// Why values of this type cannot be written. `None`: they can be.
 pub(super) fn why_not(datatype: &Datatype) -> Option<&'static str> {
     match &datatype.class {
         Class::Integer { order: ByteOrder::Vax, .. } | Class::Float { order: ByteOrder::Vax, .. } => {

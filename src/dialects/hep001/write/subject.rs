@@ -1,4 +1,4 @@
-//! The column to index, and the conventions of its table for indexes.
+//! Describes the column to index, and how its table stores indexes.
 
 use std::sync::Arc;
 
@@ -18,27 +18,27 @@ use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, File, Rows, StoredDataset};
 use crate::table::{Column, Table, did_you_mean};
 
-/// The table's names for the parts of its indexes.
+/// What the table calls the parts of its indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IndexNames {
-    /// The group of indexes.
+    /// Name of the group of indexes.
     pub group: &'static str,
-    /// The column's list of its indexes.
+    /// Attribute in which the column lists its indexes.
     pub list: &'static str,
-    /// An index's list of its columns (April).
+    /// Attribute in which an index lists its columns (April).
     pub back: &'static str,
-    /// A bitmap's reference to its values.
+    /// Attribute in which a bitmap refers to its values.
     pub values: &'static str,
 }
 
-/// The spelling since May.
+/// The names as spelled since May.
 const CAPITALS: IndexNames =
     IndexNames { group: SEARCH_INDEX_GROUPS[0], list: SEARCH_INDEX_LIST[0], back: COLUMN_LIST[0], values: VALUES[0] };
-/// April's spelling.
+/// The names as spelled in April.
 const UNDERSCORES: IndexNames =
     IndexNames { group: SEARCH_INDEX_GROUPS[1], list: SEARCH_INDEX_LIST[1], back: COLUMN_LIST[1], values: VALUES[1] };
 
-/// A column with everything that building an index needs.
+/// A column, with everything that building an index needs.
 #[derive(Debug)]
 pub(super) struct IndexedColumn {
     /// HDF5 path of the table group.
@@ -47,32 +47,32 @@ pub(super) struct IndexedColumn {
     pub name: BString,
     /// HDF5 path of the column.
     pub path: String,
-    /// Rows of the table.
+    /// Number of rows of the table.
     pub rows: u64,
-    /// Rows of a chunk of the column. `None`: contiguous storage.
+    /// Number of rows in a chunk of the column. `None`: it is not chunked.
     pub chunk: Option<u64>,
-    /// Element type.
+    /// Type of the column's elements.
     pub datatype: Datatype,
-    /// Fill value of missing elements.
+    /// Fill value of the column, which stands for missing values.
     pub fill: Fill,
-    /// The values: codes of an enumeration or of categories.
+    /// The values of the column; those of an enumeration or of categories are codes.
     pub values: Arc<dyn Rows>,
-    /// Whether the order of the values means something.
+    /// Whether the order of the values means something: that of codes may not.
     pub is_ordered: bool,
     /// The draft to write indexes by.
     pub revision: Revision,
-    /// The table's names for the parts of its indexes.
+    /// What the table calls the parts of its indexes.
     pub names: IndexNames,
-    /// How references are stored.
+    /// How to store references.
     pub references: References,
     /// `GENERATION` of the table, if present.
     pub generation: Option<u64>,
-    /// Names in use in the group of indexes, if the group exists.
+    /// Names in use in the group of indexes. `None`: there is no such group yet.
     pub taken: Option<Vec<BString>>,
 }
 
 impl IndexedColumn {
-    /// A column of a table in this file.
+    /// Finds a column of a table in this file, and what building an index for it needs.
     ///
     /// # Errors
     /// The table or the column cannot have an index.
@@ -164,18 +164,18 @@ impl IndexedColumn {
         })
     }
 
-    /// Rows covered by one entry or filter.
+    /// Number of rows that one entry or filter covers.
     pub fn chunk_rows(&self) -> u64 {
         self.chunk.unwrap_or(self.rows).max(1)
     }
 
-    /// Chunks that hold rows of the table.
+    /// Number of chunks that hold rows of the table.
     pub fn chunks(&self) -> u64 {
         self.rows.div_ceil(self.chunk_rows())
     }
 }
 
-/// The group at an HDF5 path.
+/// Lists the group at an HDF5 path.
 ///
 /// # Errors
 /// No group lies there, or its path as shown has bytes that are not UTF-8.
@@ -195,7 +195,8 @@ pub(super) fn group_at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> R
     Ok(group)
 }
 
-/// Names for the parts of the table's indexes: since July always in capitals, before in the spelling of the table.
+/// What the table calls the parts of its indexes: in July always in capitals, before that in the spelling that the
+/// table uses.
 fn names(group: &Group, revision: Revision) -> IndexNames {
     let has = |names: &IndexNames| {
         let link = group.link(names.group.as_bytes()).and_then(|link| link.target.object());
@@ -205,13 +206,13 @@ fn names(group: &Group, revision: Revision) -> IndexNames {
     if revision == Revision::July || has_capitals && !has(&UNDERSCORES) { CAPITALS } else { UNDERSCORES }
 }
 
-/// Path of a member, byte for byte.
+/// Path of a member of a group, byte for byte.
 pub(super) fn member(group: &str, name: &BString) -> Vec<u8> {
     let slash: &[u8] = if group == "/" { b"" } else { b"/" };
     [group.as_bytes(), slash, name].concat()
 }
 
-/// How the table already stores references; if it has none, as the revision asks.
+/// How the table already stores references, or, if it has none, how the revision demands it.
 fn habit(table: &Table, revision: Revision) -> References {
     let kind = |attribute: &Attribute| match attribute.datatype.class {
         Class::Reference(kind) => Some(kind),

@@ -13,13 +13,13 @@ use super::types;
 /// Why values could not be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The values have no stored form; the reason.
+    /// The values have no stored form, for this reason.
     #[error("{0}")]
     Wrong(String),
-    /// A value contradicts a choice that was made without seeing all values; how.
+    /// A value contradicts a choice that was made without seeing all values, in this way.
     #[error("{0}")]
     Surprise(&'static str),
-    /// The consumer of chunks stopped.
+    /// The consumer of chunks has stopped.
     #[error("interrupted")]
     Stopped,
 }
@@ -27,26 +27,26 @@ pub enum Failure {
 /// How the values of an array become elements of a fixed width.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CellEncoding {
-    /// Numbers of this many bytes, as in memory.
+    /// Numbers of this many bytes, stored as they are in memory.
     Number(usize),
-    /// Integers and decimals, sign-extended or cut to this many bytes.
+    /// Integers, floats or decimals, stored in another width: this many bytes.
     Widened(usize),
-    /// Booleans in a byte.
+    /// Booleans, stored in a byte each.
     Boolean,
-    /// Text, padded with NUL.
+    /// Text, padded with NUL to this many bytes.
     Text(usize),
-    /// Text with a NUL behind it.
+    /// Text, padded with at least one NUL to this many bytes.
     Terminated(usize),
-    /// Bytes.
+    /// Binary values of this many bytes.
     Bytes(usize),
-    /// Fields in succession.
+    /// Fields, stored one after the other.
     Fields(Vec<CellEncoding>),
-    /// This many items in succession.
+    /// This many items, stored one after the other.
     Items(Box<CellEncoding>, usize),
 }
 
 impl CellEncoding {
-    /// Bytes of an element.
+    /// Number of bytes in an element.
     pub fn width(&self) -> usize {
         match self {
             Self::Number(width)
@@ -65,10 +65,11 @@ fn wrong(error: impl std::fmt::Display) -> Failure {
     Failure::Wrong(error.to_string())
 }
 
-/// The same values in one of few types: numbers, booleans, 64-bit offsets; times as integers.
+/// Casts an array to one of a few types: numbers, booleans, and texts, bytes or lists with 64-bit offsets. Times and
+/// narrow decimals become integers.
 ///
 /// # Errors
-/// The type has no such form.
+/// The type cannot be cast to any of these.
 pub(super) fn normal(array: &ArrayRef) -> Result<ArrayRef, Failure> {
     let to = match array.data_type() {
         DataType::Dictionary(..) | DataType::RunEndEncoded(..) => {
@@ -92,10 +93,10 @@ pub(super) fn normal(array: &ArrayRef) -> Result<ArrayRef, Failure> {
     arrow_cast::cast(array, &to).map_err(wrong)
 }
 
-/// Lengths of lists with 64-bit offsets, and their items back to back. A null list has length 0.
+/// Splits lists with 64-bit offsets into their lengths and their items, back to back. A null list has length 0.
 ///
 /// # Errors
-/// The array is not of such lists.
+/// The array does not hold such lists.
 pub(super) fn lists(array: &ArrayRef) -> Result<(Vec<u64>, ArrayRef), Failure> {
     let lists = array.as_list_opt::<i64>().ok_or_else(|| wrong(format!("{} is no list", array.data_type())))?;
     let offsets = lists.value_offsets();
@@ -115,10 +116,10 @@ pub(super) fn lists(array: &ArrayRef) -> Result<(Vec<u64>, ArrayRef), Failure> {
     Ok((lengths, arrow_select::take::take(&within, &places, None).map_err(wrong)?))
 }
 
-/// Items of fixed-size lists, back to back. The items of a null list are null.
+/// The items of fixed-size lists, back to back. The items of a null list are null.
 ///
 /// # Errors
-/// The array is not of such lists.
+/// The array does not hold such lists.
 pub(super) fn items(array: &ArrayRef) -> Result<ArrayRef, Failure> {
     let lists = array.as_fixed_size_list_opt().ok_or_else(|| wrong(format!("{} is no list", array.data_type())))?;
     let count = lists.value_length() as usize;
@@ -127,10 +128,10 @@ pub(super) fn items(array: &ArrayRef) -> Result<ArrayRef, Failure> {
     masked(&items, nulls.as_ref())
 }
 
-/// The array with additional nulls.
+/// The array with these nulls in addition to its own.
 ///
 /// # Errors
-/// The two have different lengths.
+/// The array and the nulls have different lengths.
 pub(super) fn masked(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef, Failure> {
     let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return Ok(array.clone()) };
     if *array.data_type() == DataType::Null {
@@ -140,8 +141,8 @@ pub(super) fn masked(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<Arr
     array.to_data().into_builder().nulls(nulls).build().map(make_array).map_err(wrong)
 }
 
-/// Appends elements, and `fill` for nulls. Unless all values are known, a value that equals `fill` is a
-/// [`Failure::Surprise`].
+/// Appends the elements of an array, with `fill` for nulls. Unless all values are known, a value that equals `fill` is
+/// a [`Failure::Surprise`].
 ///
 /// # Errors
 /// See [`Failure`].
@@ -231,7 +232,7 @@ pub(super) fn append(
     Ok(())
 }
 
-/// Fails if a value is null in a row that is not.
+/// Fails if a value is null although its row is not.
 fn no_nulls(values: &ArrayRef, around: Option<&NullBuffer>, is_known: bool) -> Result<(), Failure> {
     let all = NullBuffer::union(values.nulls(), around).map_or(0, |nulls| nulls.null_count());
     if all == around.map_or(0, NullBuffer::null_count) {
@@ -241,13 +242,13 @@ fn no_nulls(values: &ArrayRef, around: Option<&NullBuffer>, is_known: bool) -> R
     if is_known { Err(wrong(within)) } else { Err(Failure::Surprise(within)) }
 }
 
-/// Fails if a text has a NUL, which HDF5's strings cannot hold.
+/// Fails if a text contains a NUL, which HDF5's strings cannot hold.
 pub(super) fn no_nul(texts: &LargeStringArray) -> Result<(), Failure> {
     let (first, last) = (texts.value_offsets().first(), texts.value_offsets().last());
     let (first, last) = (first.copied().unwrap_or(0), last.copied().unwrap_or(0));
     let bytes = texts.value_data().get(first as usize..last as usize).unwrap_or_default();
     match memchr::memchr(0, bytes) {
-        // Bytes under a null do not count.
+        // The bytes of a null text do not count.
         Some(_) if texts.iter().flatten().any(|text| text.contains('\0')) => Err(wrong(
             "a text has a NUL, which HDF5's strings cannot hold: write all rows anew with --mode replace, which then \
              stores lists of bytes",
@@ -281,7 +282,7 @@ fn widen(array: &ArrayRef, width: usize, out: &mut Vec<u8>) -> Result<(), Failur
         }
         return Ok(());
     }
-    // Integers and floating-point numbers are exact in a wider type of their kind.
+    // Integers and floating-point numbers stay exact in a wider type of their kind.
     let to = match (array.data_type(), width) {
         (DataType::Float16, 4) => DataType::Float32,
         (DataType::Float16 | DataType::Float32, _) => DataType::Float64,
@@ -296,7 +297,7 @@ fn widen(array: &ArrayRef, width: usize, out: &mut Vec<u8>) -> Result<(), Failur
     append(&CellEncoding::Number(width), &wide, Some(&vec![0; width]), true, out)
 }
 
-/// The item field of a list type.
+/// The item field of a list type. `None`: not a list type.
 pub(super) fn item_of(data_type: &DataType) -> Option<&Field> {
     match data_type {
         DataType::List(item)

@@ -1,4 +1,4 @@
-//! The steps that write a table into a file.
+//! Writes a table into a file, in these steps:
 //!
 //! ```text
 //! group and datasets, not linked │ chunks, as they come │ labels, attributes │ NROWS │ the link of the group
@@ -25,7 +25,7 @@ use crate::h5::steps::{NewDataset, NewElement, Step, TargetObject};
 use crate::h5::{self, WritingClient};
 use crate::source::Interrupt;
 
-/// Most bytes of names in an attribute.
+/// Most bytes of all names in an attribute.
 const MOST_NAMES: usize = 60_000;
 
 /// Most bytes of labels to write at once.
@@ -36,14 +36,14 @@ const LABELS: usize = 4 << 20;
 pub struct TableWriter<'a> {
     table: &'a PlannedTable,
     group: TargetObject,
-    /// Object and number of elements of each part.
+    /// The dataset of each part, and its extent so far.
     parts: Vec<(TargetObject, u64)>,
-    /// Objects to link into the group, in the order of the columns.
+    /// The objects to link into the group, in the order of the columns.
     columns: Vec<TargetObject>,
 }
 
 impl<'a> TableWriter<'a> {
-    /// Creates the datasets; nothing links to them yet.
+    /// Creates the datasets, to which nothing links yet. Those of an existing table are only looked up.
     ///
     /// # Errors
     /// See [`Error`].
@@ -77,7 +77,7 @@ impl<'a> TableWriter<'a> {
         Ok(Self { table, group, parts, columns })
     }
 
-    /// Writes a piece.
+    /// Writes a piece of a dataset, which grows if need be.
     ///
     /// # Errors
     /// See [`Error`].
@@ -102,8 +102,8 @@ impl<'a> TableWriter<'a> {
         Ok(())
     }
 
-    /// Writes labels and attributes, then the link that makes the table visible; if it `replaces`, in place of an
-    /// existing object. Ends the change.
+    /// Writes labels and attributes, then the link that makes the table visible. If the table `replaces` an existing
+    /// object, that link takes the place of the old one. Ends the change.
     ///
     /// # Errors
     /// See [`Error`].
@@ -174,7 +174,7 @@ impl<'a> TableWriter<'a> {
 }
 
 impl TableWriter<'_> {
-    /// Commits appended rows: first everything that readers do not yet count as rows, then the new number of rows.
+    /// Commits appended rows: first everything that readers do not count as rows yet, then the new number of rows.
     fn extended(
         self,
         existing: &Existing,
@@ -198,7 +198,7 @@ impl TableWriter<'_> {
                 steps.texts(&object, known.labels.len() as u64, fresh, known.width)?;
             }
         }
-        // All columns of a table get one length, even if an earlier append was cut off.
+        // All columns of a table are given one length, even if an earlier append was cut off.
         let own = |shape: &ColumnDatasets| match shape {
             ColumnDatasets::Cells(part, _) | ColumnDatasets::Codes(part, _) | ColumnDatasets::Strings(part) => {
                 Some(part.number)
@@ -224,10 +224,10 @@ impl TableWriter<'_> {
     }
 }
 
-/// Creates the datasets of parts.
+/// Creates the groups and datasets of columns.
 struct Maker<'s, 'a, 'b> {
     steps: &'s mut Steps<'a, 'b>,
-    /// Objects of the parts, by part number.
+    /// The dataset of each part, by part number.
     parts: Vec<TargetObject>,
 }
 
@@ -322,7 +322,7 @@ impl Steps<'_, '_> {
             extents: vec![count],
             grows: vec![true],
             chunk: vec![count.clamp(64, ((LABELS / width) as u64).clamp(64, 65_536))],
-            // libhdf5 compresses these itself.
+            // libhdf5 itself compresses these.
             compression: if table.is_compressed { Compression::Deflate(6) } else { Compression::None },
             shuffles: false,
             fill: FillSetting::Unset,

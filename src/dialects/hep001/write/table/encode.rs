@@ -14,22 +14,23 @@ use crate::codec::{Compression, Packer};
 use crate::h5::ElementPayload;
 use crate::table::NestedJson;
 
-/// Most bytes of variable-length strings to write at once.
+/// Bytes of variable-length strings to collect before they are written.
 const STRINGS: usize = 4 << 20;
 
-/// Memory for a label beside its text. The text is held twice: once to find its code, once in the order of codes.
+/// Memory that a label takes besides its text. The text is held twice: once to find its code, once in the order of
+/// codes.
 const LABEL: u64 = 96;
 
 /// A piece of a dataset, ready to be written.
 #[derive(Debug)]
 pub struct EncodedPiece {
-    /// Number of the dataset.
+    /// Number of the dataset among those of the table.
     pub(super) part: usize,
-    /// Its first element in the dataset.
+    /// Position in the dataset of the first element.
     pub(super) start: u64,
-    /// Elements, without the padding of the last chunk.
+    /// Number of elements, without the padding of the last chunk.
     pub(super) count: u64,
-    /// The data.
+    /// The data of these elements.
     pub(super) content: PieceContent,
 }
 
@@ -42,10 +43,10 @@ pub(super) enum PieceContent {
     Strings(ElementPayload),
 }
 
-/// Consumer of pieces; an error from it ends the encoding.
+/// Consumer of pieces. An error that it returns ends the encoding.
 pub type Take<'a> = dyn FnMut(EncodedPiece) -> Result<(), Failure> + 'a;
 
-/// Encodes a column.
+/// Encodes the values of a column.
 #[derive(Debug)]
 pub struct ColumnEncoder {
     state: State,
@@ -57,9 +58,9 @@ pub struct ColumnEncoder {
 /// The result of encoding a column.
 #[derive(Debug, Default)]
 pub struct Encoded {
-    /// Rows.
+    /// Number of rows encoded.
     pub rows: u64,
-    /// The labels, in the order of their codes.
+    /// The labels, in the order of their codes; empty if the column has no codes.
     pub(super) labels: Vec<Box<str>>,
 }
 
@@ -77,24 +78,24 @@ enum State {
 struct Buffer {
     part: PlannedDataset,
     held: Vec<u8>,
-    /// Elements already handed out.
+    /// Position in the dataset of the first of these elements.
     start: u64,
 }
 
-/// End offsets of lists.
+/// End offsets of lists that do not yet fill a chunk.
 #[derive(Debug)]
 struct Ends {
     buffer: Buffer,
     end: u64,
 }
 
-/// The labels seen so far.
+/// The labels seen so far, and their codes.
 #[derive(Debug)]
 struct Labels {
     codes: HashMap<Box<str>, u64>,
     order: Vec<Box<str>>,
     shared: Arc<SharedPackers>,
-    /// The last dictionary, and the code of each of its labels.
+    /// The dictionary met last, and the code of each of its labels.
     last: Option<(ArrayRef, Vec<Option<u64>>)>,
 }
 
@@ -152,7 +153,7 @@ impl ColumnEncoder {
         Self { state, shared, is_known: planned.is_known, rows: 0 }
     }
 
-    /// Encodes more values and hands out full chunks.
+    /// Encodes more values, and hands out the chunks that they fill.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -162,7 +163,7 @@ impl ColumnEncoder {
         out.push(&mut self.state, array)
     }
 
-    /// Hands out the remaining elements.
+    /// Hands out the remaining elements, and ends the encoding.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -177,7 +178,7 @@ impl ColumnEncoder {
     }
 }
 
-/// The way of chunks to their consumer.
+/// Hands out pieces to their consumer.
 struct Out<'a, 't> {
     shared: &'a SharedPackers,
     take: &'a mut Take<'t>,
@@ -190,7 +191,7 @@ impl Out<'_, '_> {
             State::Cells(buffer, cells) => {
                 let array = cells::normal(array)?;
                 let fill = buffer.part.fill().map(<[u8]>::to_vec);
-                // Chunk by chunk: fixed-width elements may be far longer than their texts.
+                // Chunk by chunk, since elements of fixed width may be far longer than their texts.
                 let (width, chunk) = (buffer.part.width.max(1), buffer.part.chunk.max(1) as usize);
                 let mut start = 0;
                 while start < array.len() {
@@ -255,7 +256,7 @@ impl Out<'_, '_> {
                 self.mask(mask.as_mut(), &array)?;
                 for text in texts.iter().flatten() {
                     bytes.held.extend_from_slice(text);
-                    // A single text may be long.
+                    // A single text may be long, so full chunks are handed out before the last text.
                     if bytes.held.len() as u64 >= 2 * bytes.part.chunk {
                         self.flush(bytes)?;
                     }
@@ -267,7 +268,7 @@ impl Out<'_, '_> {
 
     fn ends(&mut self, ends: &mut Ends, lengths: &[u64]) -> Result<(), Failure> {
         for length in lengths {
-            // Appended lists continue at the end that the file states.
+            // Offsets of appended lists continue from the last one in the file.
             ends.end = ends.end.checked_add(*length).ok_or_else(|| Failure::Wrong("lists end past 2^64".into()))?;
             ends.buffer.held.extend_from_slice(&ends.end.to_le_bytes());
         }
@@ -285,7 +286,7 @@ impl Out<'_, '_> {
         }
     }
 
-    /// Hands out full chunks.
+    /// Hands out the chunks that are full.
     fn flush(&mut self, buffer: &mut Buffer) -> Result<(), Failure> {
         let bytes = buffer.part.chunk as usize * buffer.part.width;
         let whole = buffer.held.len() / bytes.max(1) * bytes;
@@ -327,7 +328,7 @@ impl Out<'_, '_> {
         }
     }
 
-    /// Hands out the last chunk with padding.
+    /// Hands out the last chunk, padded with the fill value.
     fn last(&mut self, buffer: &mut Buffer) -> Result<(), Failure> {
         let (part, width) = (&buffer.part, buffer.part.width.max(1));
         let count = (buffer.held.len() / width) as u64;
@@ -343,12 +344,12 @@ impl Out<'_, '_> {
     }
 }
 
-/// State shared by the encoders of all columns.
+/// What the encoders of all columns share.
 #[derive(Debug)]
 pub(super) struct SharedPackers {
-    /// Idle compressors: each takes about a megabyte.
+    /// Idle compressors, each of which takes about a megabyte.
     packers: Mutex<Vec<(Compression, Packer)>>,
-    /// Remaining memory for labels, in bytes.
+    /// Bytes of memory that labels may still take.
     room: AtomicU64,
 }
 
@@ -375,7 +376,7 @@ impl Labels {
         Self { codes: HashMap::new(), order: Vec::new(), shared, last: None }
     }
 
-    /// Appends the codes of labels, from a dictionary or from texts.
+    /// Appends the codes of labels, which come as a dictionary or as texts.
     fn append(&mut self, array: &ArrayRef, part: &PlannedDataset, out: &mut Vec<u8>) -> Result<(), Failure> {
         let width = part.width;
         let fill = part.fill().unwrap_or_default();
@@ -386,7 +387,7 @@ impl Labels {
         let most = if matches!(part.element, crate::h5::element::ElementType::Signed(_)) {
             (1u64 << (width * 8 - 1)) - 1
         } else {
-            // The greatest code is reserved for a missing label.
+            // The greatest code stands for a missing label.
             u64::MAX.unbounded_shr(64 - width as u32 * 8) - 1
         };
         let Some(dictionary) = array.as_any_dictionary_opt() else {

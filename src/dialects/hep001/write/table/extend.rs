@@ -1,7 +1,7 @@
-//! Appends rows to an existing table (HEP001 July, "Appending rows").
+//! Plans how to append rows to an existing table (HEP001 July, "Appending rows").
 //!
-//! Its datasets keep their layout. If the last chunk of a dataset is not full, its rows are read, and the chunk is
-//! rewritten together with the first new rows.
+//! The table's datasets keep their layout. If the last chunk of a dataset is not full, its rows are read, and the chunk
+//! is rewritten together with the first new rows.
 
 use std::sync::Arc;
 
@@ -32,27 +32,28 @@ use crate::table::{self, Column, NestedJson};
 /// Largest chunk to rewrite, in bytes.
 const MOST: u64 = 64 << 20;
 
-/// Where new elements of a dataset begin.
+/// Where new elements of an existing dataset begin.
 #[derive(Clone, Debug)]
 pub(super) struct Resumed {
-    /// Its HDF5 path.
+    /// HDF5 path of the dataset.
     pub path: Vec<u8>,
-    /// Elements for which it has room.
+    /// Extent of the dataset.
     pub extent: u64,
-    /// First element of the chunk that is not full.
+    /// First element to write: that of the chunk that is not full, or, for strings of variable length, the first new
+    /// one.
     pub start: u64,
-    /// Existing elements of that chunk.
+    /// Existing elements from `start` on.
     pub held: Vec<u8>,
-    /// The last offset, for a dataset of offsets.
+    /// In a dataset of offsets, the last offset.
     pub last: u64,
 }
 
-/// An existing table.
+/// A table to which rows are appended.
 #[derive(Clone, Debug)]
 pub(super) struct Existing {
-    /// Its rows.
+    /// Number of rows before the change.
     pub rows: u64,
-    /// Its `GENERATION`, if present.
+    /// `GENERATION` of the table, if present.
     pub generation: Option<u64>,
     /// Number of search indexes that become stale.
     pub indexes: usize,
@@ -61,16 +62,16 @@ pub(super) struct Existing {
 /// The labels of an existing column of codes.
 #[derive(Clone, Debug)]
 pub(super) struct KnownLabels {
-    /// HDF5 path of the dataset of labels.
+    /// HDF5 path of the label set.
     pub path: Vec<u8>,
-    /// Bytes of each label.
+    /// Bytes that each label takes.
     pub width: usize,
     /// The labels, in the order of their codes.
     pub labels: Vec<Box<str>>,
 }
 
 impl PlannedTable {
-    /// Plans how to append rows with these fields to a table; names match fields to columns.
+    /// Plans how to append rows with these fields to a table. Fields and columns belong together by name.
     ///
     /// # Errors
     /// How the fields differ from the table's columns, one line each.
@@ -247,7 +248,7 @@ impl Reader<'_> {
         self.part(&join(path, name.as_bytes()), dataset, element.clone(), elements)
     }
 
-    /// A dataset with `elements` in use.
+    /// Plans to write after the `elements` of a dataset that are in use.
     fn part(
         &mut self,
         path: &str,
@@ -280,7 +281,7 @@ impl Reader<'_> {
         if !is_variable && elements > 0 {
             let opened = datasets::open(self.file, path, dataset)?;
             let rows = DatasetRows::plain(opened, elements);
-            // The last element is read even if the chunk before is full.
+            // The last element is read even if its chunk is full: it may be the last offset.
             let from = start.min(elements - 1);
             // The dataset could be opened, so all elements take less than 2^63 bytes.
             rows.append(from * width, ((elements - from) * width) as usize, &mut held, self.interrupt)
@@ -313,7 +314,8 @@ impl Reader<'_> {
         let array = labels.array(0..labels.len(), self.interrupt).map_err(|error| error.to_string())?;
         let texts = array.as_string_opt::<i64>().ok_or("its labels are no text")?;
         let labels = texts.iter().map(|text| text.unwrap_or_default().into()).collect();
-        // The path of the label set may be made up from its address, so look for its link in the group of label sets.
+        // The path of the label set may be made up from its address, so its link is looked up in the group of label
+        // sets.
         let group = join(&table.path, crate::dialects::hep001::names::CATEGORIES_GROUP.as_bytes());
         let path = self.path_of_labels(column, &group).ok_or("its labels do not lie in CATEGORIES")?;
         Ok(KnownLabels { path, width: set.datatype.size as usize, labels })
@@ -328,7 +330,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether bytes are shuffled, and the compression.
+/// Whether the dataset shuffles bytes, and how it is compressed. `None`: import does not write its filters.
 fn packing(dataset: &Dataset) -> Option<(bool, Compression)> {
     let (shuffles, rest) = match dataset.filters.as_slice() {
         [first, rest @ ..] if first.id == 2 => (true, rest),
@@ -349,7 +351,7 @@ fn packing(dataset: &Dataset) -> Option<(bool, Compression)> {
     Some((shuffles, compression))
 }
 
-/// The element type to write, if import writes elements of this stored type.
+/// The element type with which import writes this stored type. `None`: import does not write it.
 fn element_of(stored: &Datatype) -> Option<ElementType> {
     let width = u8::try_from(stored.size).ok();
     Some(match &stored.class {
@@ -400,7 +402,7 @@ fn element_of(stored: &Datatype) -> Option<ElementType> {
     })
 }
 
-/// How values of an Arrow type become elements of a stored type. `None`: they cannot.
+/// How to write values of an Arrow type as elements of a stored type. `None`: they cannot be written so.
 fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -> Option<(ElementType, CellEncoding)> {
     let element = element_of(stored)?;
     let width = usize::try_from(stored.size).ok()?;
@@ -451,7 +453,7 @@ fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -
     Some((element, cells))
 }
 
-/// A text with an extra byte for its NUL.
+/// How to write texts of which each has at least one byte for NUL. `None`: there is no room for anything else.
 fn terminated(element: &ElementType, size: usize) -> Option<(ElementType, CellEncoding)> {
     (size > 1).then(|| (element.clone(), CellEncoding::Terminated(size)))
 }

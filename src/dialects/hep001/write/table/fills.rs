@@ -1,5 +1,5 @@
-//! Candidates for fill values: first those that HEP001 July recommends (§"Missing values"), then others that are rare
-//! in data.
+//! Lists candidates for fill values: first those that HEP001 July recommends (§"Missing values"), then others that are
+//! rare in data.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -10,7 +10,7 @@ use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray};
 use arrow_schema::DataType;
 use half::f16;
 
-/// A number: one end of a range.
+/// A number at one end of a range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum RangeEnd {
     /// An integer.
@@ -37,23 +37,24 @@ impl RangeEnd {
     }
 }
 
-/// netCDF's default fill value, which HEP001 recommends.
+/// The default fill value of netCDF for floating-point numbers, which HEP001 recommends.
 const USUAL: f64 = 9.969_209_968_386_869e36;
 
 const SINGLE: [f32; 6] = [USUAL as f32, -(USUAL as f32), f32::MAX, f32::MIN, 1.234_567_9e30, f32::NAN];
 const DOUBLE: [f64; 6] = [USUAL, -USUAL, f64::MAX, f64::MIN, 1.234_567_890_123_456_7e300, f64::NAN];
 const HALF: [u16; 6] = [0x7bff, 0xfbff, 0x7bfe, 0xfbfe, 0x0001, 0x7e00];
 
-/// Texts. A text column is at least as wide as the chosen one.
+/// Candidates for text. A text column is at least as wide as the one chosen.
 const TEXTS: [&str; 6] = ["", "NA", "<missing>", "<null>", "\u{fffd}", "\u{1a}missing\u{1a}"];
 
 /// Bytes of the longest of these texts.
 pub(super) const LONGEST_TEXT: usize = 9;
 
-/// Begins each pattern of bytes. A counter follows, since neither erased flash memory nor padding leaves such bytes.
+/// What the first pattern of bytes begins with, and, if patterns are longer than this, each of them. A counter follows,
+/// since neither erased flash memory nor padding leaves such bytes.
 const MARK: &[u8] = b"FILL";
 
-/// Number of patterns to choose from.
+/// Number of patterns of bytes to choose from.
 const PATTERNS: u8 = 8;
 
 /// Texts that may serve as fill values, the usual one first.
@@ -61,12 +62,12 @@ pub(super) fn texts() -> &'static [&'static str] {
     &TEXTS
 }
 
-/// The bit of this text among [`texts`]; 0 for any other text.
+/// The bit for this text among [`texts`]; 0 for any other text.
 pub(super) fn met_text(text: &[u8]) -> u32 {
     TEXTS.iter().position(|fill| fill.as_bytes() == text).map_or(0, |at| 1 << at)
 }
 
-/// Byte patterns of a width that may serve as fill values.
+/// Patterns of this many bytes that may serve as fill values.
 pub(super) fn patterns(width: usize) -> Vec<Vec<u8>> {
     let pattern = |first: u8| {
         let mark = MARK.iter().copied().filter(|_| first == 1 || width > MARK.len());
@@ -75,7 +76,7 @@ pub(super) fn patterns(width: usize) -> Vec<Vec<u8>> {
     (1..=PATTERNS).map(|number| pattern(number.wrapping_mul(31).wrapping_sub(30))).collect()
 }
 
-/// A bit for each of [`patterns`] that occurs.
+/// A bit for each of [`patterns`] that occurs among the values.
 pub(super) fn met_bytes(cells: &FixedSizeBinaryArray) -> u32 {
     let patterns = patterns(usize::try_from(cells.value_length()).unwrap_or(0));
     // The first byte rules out most cells.
@@ -97,7 +98,7 @@ pub(super) fn floats(data_type: &DataType) -> Vec<Vec<u8>> {
     }
 }
 
-/// The least and greatest number in an array, and a bit for each of [`floats`] that occurs.
+/// The least and the greatest number in an array, NaN aside, and a bit for each of [`floats`] that occurs.
 pub(super) fn numbers(array: &ArrayRef) -> (Option<[RangeEnd; 2]>, u32) {
     fn whole<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<[RangeEnd; 2]>
     where

@@ -1,21 +1,21 @@
-//! Writing tables.
+//! Plans, encodes and writes tables.
 //!
 //! ```text
 //! fields ─► Profile, if needed ─► Table: how each column is stored ─► Encoder: arrays → chunks ─► Writer: steps
 //! ```
 //!
-//! | part | what it is |
+//! | part | what it does |
 //! | --- | --- |
-//! | `options` | options of a user |
-//! | `fills` | candidates for fill values |
-//! | `cells` | from arrays to elements |
-//! | `profile` | facts about the values that planning needs |
-//! | `plan` | how each column is stored |
-//! | `values` | storage and fill values of fixed-width values |
-//! | `types` | names of types |
-//! | `encode` | from arrays to stored chunks |
-//! | `extend` | appends rows to an existing table |
-//! | `commit` | the steps that write a table into a file |
+//! | `options` | holds the user's options |
+//! | `fills` | lists candidates for fill values |
+//! | `cells` | converts arrays to stored elements |
+//! | `profile` | gathers the facts about values that planning needs |
+//! | `plan` | plans how each column is stored |
+//! | `values` | chooses storage and fill values for values of fixed width |
+//! | `types` | names types, for attributes and for people |
+//! | `encode` | encodes arrays into stored chunks |
+//! | `extend` | plans how to append rows to an existing table |
+//! | `commit` | writes a table into a file, step by step |
 
 mod cells;
 mod commit;
@@ -51,50 +51,50 @@ use crate::h5::steps::References;
 use crate::source::Interrupt;
 use crate::store::File;
 
-/// Least bytes of a chunk, however many columns there are.
+/// Fewest bytes that a chunk may be limited to, however many columns there are.
 const LEAST_CHUNK: u64 = 8192;
 
-/// A planned table: the storage of each column.
+/// A planned table: how each of its columns is stored.
 #[derive(Debug)]
 pub struct PlannedTable {
     columns: Vec<PlannedColumn>,
-    /// Columns that label rows.
+    /// Positions of the columns that label rows.
     labels: Vec<usize>,
     revision: Revision,
     references: References,
     is_compressed: bool,
-    /// HDF5 path.
+    /// HDF5 path of the table.
     path: String,
-    /// The existing table, if rows are appended.
+    /// The existing table. `None`: a new one is written.
     existing: Option<Existing>,
 }
 
 /// Why a table cannot be written.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// The column that cannot be stored. `None`: another reason.
+    /// The column that cannot be stored. `None`: the reason concerns no single column.
     pub column: Option<String>,
-    /// Why.
+    /// Why the table cannot be written.
     pub reason: String,
 }
 
-/// The storage of a column, described for a user.
+/// How a column is stored, described for a user.
 #[derive(Clone, Copy, Debug)]
 pub struct Told<'a> {
-    /// Its name.
+    /// Name of the column.
     pub name: &'a str,
-    /// Its storage.
+    /// How its values are stored, and what stands for missing ones.
     pub stored: &'a str,
     /// A choice that a user may want to know.
     pub note: Option<&'a str>,
-    /// Bytes of a row before compression, without the items of lists.
+    /// Bytes that a row takes before compression, without the items of lists.
     pub row_bytes: u64,
 }
 
 impl PlannedTable {
-    /// Plans a table of these fields at an HDF5 path. `labels` are the columns that label rows, unless the user's
-    /// options name them. `profiles` has one for each field; `rows` are those of the table, if known. `room`, if given,
-    /// limits the bytes of the chunks of all columns that are filled at once.
+    /// Plans a table of these fields at an HDF5 path. `labels` names the columns that label rows, unless the user's
+    /// options do so. `profiles` has one profile for each field, and `rows` is the number of rows, if known. `room`, if
+    /// given, limits the bytes of the chunks of all columns together that are being filled.
     ///
     /// # Errors
     /// Why columns cannot be stored, each with the option that helps.
@@ -182,7 +182,7 @@ impl PlannedTable {
         })
     }
 
-    /// Describes its columns.
+    /// Describes the table's columns for a user.
     pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
         self.columns.iter().map(|column| Told {
             name: &column.name,
@@ -197,7 +197,7 @@ impl PlannedTable {
         self.existing.as_ref().map_or(0, |existing| existing.indexes)
     }
 
-    /// Most bytes of a chunk before compression.
+    /// Most bytes that a chunk takes before compression.
     pub fn longest_chunk(&self) -> u64 {
         let mut longest = 0;
         let mut see = |part: &PlannedDataset| longest = longest.max(part.chunk.saturating_mul(part.width as u64));
@@ -205,25 +205,25 @@ impl PlannedTable {
         longest
     }
 
-    /// An encoder for each column. Labels of all columns take at most `room` bytes.
+    /// Makes an encoder for each column. The labels of all columns together take at most `room` bytes.
     pub fn encoders(&self, room: u64) -> Vec<ColumnEncoder> {
         let shared = Arc::new(SharedPackers::new(room));
         self.columns.iter().map(|column| ColumnEncoder::new(column, shared.clone())).collect()
     }
 }
 
-/// Why a column of this type cannot be stored, whatever its values.
+/// Why a column of this type cannot be stored, whatever its values. `None`: it can be.
 pub fn why_not(field: &Field, options: &Options) -> Option<String> {
     let mut planner = Planner::new(options, None);
     planner.column(0, field, &Profile::unknown(field.data_type())).err()
 }
 
-/// Whether a table has the dialect of this writer.
+/// Whether a table is of the dialect that this writer writes.
 pub fn is_own(table: &crate::table::Table) -> bool {
     table.dialect == DIALECT
 }
 
-/// Whether an object exists at this HDF5 path, or blocks it.
+/// Whether an object lies at this HDF5 path, or one that is not a group lies on the way to it.
 ///
 /// # Errors
 /// A group on the way cannot be listed.
@@ -241,7 +241,7 @@ pub fn is_there(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<b
     Ok(true)
 }
 
-/// Splits `COLUMN=VALUE`, whose name may contain `=`.
+/// Splits `COLUMN=VALUE`, where the column's name may contain `=`. Returns the position of the column.
 fn split<'a>(fields: &Fields, given: &'a str) -> Option<(usize, &'a str)> {
     given.match_indices('=').find_map(|(place, _)| {
         let (at, _) = fields.find(&given[..place])?;

@@ -58,20 +58,20 @@ pub struct Options {
 }
 
 impl Options {
-    /// Compression of a column's chunks. `None`: of columns without a choice of their own.
+    /// How to compress the chunks of a column. `None`: of columns for which the user chose nothing.
     pub fn compression_of(&self, column: Option<&str>) -> Compression {
         let last = |column| self.compression.iter().rfind(|codec| codec.column.as_deref() == column);
         last(column).or_else(|| last(None)).map_or(Compression::Deflate(6), |codec| codec.compression)
     }
 
-    /// The same options with whole column names, for names with commas.
+    /// The options with whole column names: clap splits them at commas.
     pub(super) fn of_fields(&self, fields: &Fields) -> Self {
         let names = || fields.iter().map(|field| field.name().as_str());
         let categorical = listed(&self.categorical, names().chain(["auto"]));
         Self { categorical, index_columns: listed(&self.index_columns, names()), ..self.clone() }
     }
 
-    /// Whether columns of few distinct texts become codes and labels.
+    /// Whether columns with few distinct texts become codes and labels.
     pub fn wants_labels(&self) -> bool {
         self.categorical.iter().any(|column| column == "auto")
     }

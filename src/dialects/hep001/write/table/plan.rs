@@ -19,55 +19,55 @@ use crate::dialects::hep001::write::options::Revision;
 use crate::h5::element::{AttributeValue, ElementNumber, ElementType, FillSetting};
 use crate::table::NestedJson;
 
-/// Rows of a chunk, unless the user says otherwise.
+/// Most rows in a chunk, unless the user sets the number.
 const CHUNK: u64 = 65_536;
 
-/// Most bytes of a chunk of long rows.
+/// Most bytes in a chunk, unless the user sets its number of rows.
 const LONG: u64 = 4 << 20;
 
-/// Most bytes of any chunk: the worker takes no more at once.
+/// Most bytes in any chunk: the worker takes no more at once.
 const MOST: u64 = 16 << 20;
 
-/// Characters of texts in a chunk.
+/// Most characters in a chunk of texts of any length.
 const CHARACTERS: u64 = 1 << 20;
 
-/// Texts of up to this many bytes have a fixed width, however short most are.
+/// Texts of up to this many bytes get a fixed width, however short most of them are.
 const SHORT: usize = 64;
 
-/// Longer texts have a fixed width if padding multiplies their bytes by no more than this.
+/// Longer texts get a fixed width if padding multiplies their bytes by no more than this.
 const WASTE: u64 = 8;
 
 /// With `--categorical auto`, texts become labels if each occurs this often on average.
 const SOME_TIMES: u64 = 8;
 
-/// Longest text of a fixed length.
+/// Longest text that gets a fixed width, in bytes.
 pub(super) const LONGEST: usize = 1 << 16;
 
 /// A planned dataset.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedDataset {
-    /// Its number among the datasets of the table.
+    /// Number of the dataset among those of the table.
     pub number: usize,
-    /// Type of its elements.
+    /// Type of the dataset's elements.
     pub element: ElementType,
     /// Bytes of an element.
     pub width: usize,
-    /// The fill value.
+    /// Fill value of the dataset.
     pub fill: FillSetting,
-    /// Elements of a chunk.
+    /// Number of elements in a chunk.
     pub chunk: u64,
     /// Whether bytes are shuffled before compression.
     pub shuffles: bool,
     /// How chunks are compressed.
     pub compression: Compression,
-    /// Attributes of a dataset inside lists; a column has its own.
+    /// Attributes of the dataset, if it lies inside lists; those of a column are in [`PlannedColumn`].
     pub attributes: Vec<(&'static str, String)>,
-    /// Where new elements begin, in an existing table.
+    /// Where new elements begin in an existing dataset. `None`: the dataset is new.
     pub resumed: Option<Arc<Resumed>>,
 }
 
 impl PlannedDataset {
-    /// The element that stands for null.
+    /// The element that stands for null. `None`: there is none, or it is a string of variable length.
     pub fn fill(&self) -> Option<&[u8]> {
         match &self.fill {
             FillSetting::Bytes(bytes) => Some(bytes),
@@ -76,19 +76,20 @@ impl PlannedDataset {
     }
 }
 
-/// The datasets of a column.
+/// The datasets that hold a column.
 #[derive(Clone, Debug)]
 pub(super) enum ColumnDatasets {
-    /// One value per element.
+    /// One dataset, with one value per element.
     Cells(PlannedDataset, CellEncoding),
-    /// Codes of labels, and whether their order means something.
+    /// Codes of labels, and whether the order of the labels means something.
     Codes(PlannedDataset, bool),
     /// Strings of variable length.
     Strings(PlannedDataset),
-    /// Lists: end offsets, mask of present lists, items.
+    /// Lists: a dataset of end offsets, one that masks null lists, and those of the items.
     Lists { offsets: PlannedDataset, mask: Option<PlannedDataset>, items: Box<ColumnDatasets> },
-    /// Texts or bytes of any length: end offsets, mask of present ones, bytes. With `stands_for`, a list of bytes whose
-    /// attribute names the type; else `STRING_VALUES`, which cannot be a column.
+    /// Texts or bytes of any length: a dataset of end offsets, one that masks null texts, and one of bytes. With
+    /// `stands_for`, this is a list of bytes whose attribute names the type; otherwise `STRING_VALUES`, which cannot be
+    /// a column.
     Texts {
         offsets: PlannedDataset,
         mask: Option<PlannedDataset>,
@@ -97,7 +98,7 @@ pub(super) enum ColumnDatasets {
     },
 }
 
-/// The type that a list of bytes stands for.
+/// The type that lists of bytes stand for.
 #[derive(Clone, Debug)]
 pub(super) enum StandsFor {
     Text,
@@ -117,12 +118,12 @@ impl StandsFor {
 }
 
 impl ColumnDatasets {
-    /// Whether the column is a group of datasets, for rows of any length.
+    /// Whether the column is a group of datasets, which can hold rows of any length.
     pub fn is_group(&self) -> bool {
         matches!(self, Self::Lists { .. } | Self::Texts { .. })
     }
 
-    /// Bytes of a row before compression, without the items of lists.
+    /// Bytes that a row takes before compression, without the items of lists.
     fn row_bytes(&self) -> u64 {
         match self {
             Self::Cells(part, _) | Self::Strings(part) | Self::Codes(part, _) => part.width as u64,
@@ -151,42 +152,43 @@ impl ColumnDatasets {
 /// A planned column.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedColumn {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// The datasets.
+    /// The datasets that hold it.
     pub shape: ColumnDatasets,
-    /// Attributes of the dataset or group.
+    /// Attributes of its dataset or group.
     pub attributes: Vec<(String, AttributeValue)>,
-    /// Whether all values were known.
+    /// Whether all its values were known when it was planned.
     pub is_known: bool,
-    /// Description of its storage and of the fill value, for a user.
+    /// How it is stored, and what stands for missing values, described for a user.
     pub stored: String,
     /// A choice that a user may want to know.
     pub note: Option<String>,
-    /// Bytes of a row before compression, as far as they are fixed.
+    /// Bytes that a row takes before compression, without the items of lists.
     pub row_bytes: u64,
-    /// Labels of an existing column of codes.
+    /// Labels that an existing column of codes already has. `None`: the column is new, or has no codes.
     pub known: Option<KnownLabels>,
 }
 
-/// Plans the columns.
+/// Plans the columns of a table.
 pub(super) struct Planner<'a> {
     pub options: &'a Options,
-    /// Rows of the table, if known.
+    /// Number of rows of the table, if known.
     pub rows: Option<u64>,
-    /// The user's fill values, by column.
+    /// Fill values that the user set, by position of the column.
     pub fills: HashMap<usize, String>,
+    /// Units that the user set, by position of the column.
     pub units: HashMap<usize, String>,
-    /// Datasets planned so far.
+    /// Number of datasets planned so far.
     pub parts: usize,
-    /// How chunks of the column are compressed.
+    /// How to compress the chunks of the column being planned.
     pub compression: Compression,
-    /// Most bytes of a chunk.
+    /// Most bytes in a chunk.
     pub most: u64,
 }
 
 impl<'a> Planner<'a> {
-    /// A planner without columns.
+    /// Makes a planner that has planned nothing yet.
     pub fn new(options: &'a Options, rows: Option<u64>) -> Self {
         let (fills, units) = (HashMap::new(), HashMap::new());
         let compression = options.compression_of(None);
@@ -261,12 +263,12 @@ impl<'a> Planner<'a> {
     fn is_labelled(&self, name: &str, data_type: &DataType, profile: &Profile) -> bool {
         let is_named = self.options.categorical.iter().any(|column| column == name);
         let count = profile.labels.as_ref().map(|labels| labels.len() as u64);
-        // Codes take less room and carry more meaning if each label occurs several times.
+        // If each label occurs several times, codes take less room, and carry more meaning.
         let is_few = count.is_some_and(|count| count > 0 && count.saturating_mul(SOME_TIMES) <= profile.rows);
         data_type.is_string() && (is_named || self.options.wants_labels() && is_few)
     }
 
-    /// The datasets for values of a type; for a single dataset also the choices made.
+    /// Plans the datasets for values of a type. If it is a single dataset, also returns the choices made for it.
     fn shape(
         &mut self,
         at: usize,
@@ -302,7 +304,7 @@ impl<'a> Planner<'a> {
                             ChosenStorage::new(ElementType::VariableText, CellEncoding::Text(16), stored, missing);
                         chosen.note = note;
                         let part = self.part(&chosen);
-                        // libhdf5 itself writes these, and offers no other compression here.
+                        // libhdf5 itself writes these chunks, and offers no other compression here.
                         let compression = match self.compression {
                             Compression::None => Compression::None,
                             _ => Compression::Deflate(6),
@@ -435,7 +437,7 @@ impl<'a> Planner<'a> {
         let offsets = self.offsets();
         let mask = nullable.then(|| self.mask());
         let bytes = self.dataset(u8::ELEMENT, 1, FillSetting::Unset, false, CHARACTERS);
-        // The number of rows does not predict the number of bytes.
+        // The number of rows says nothing about the number of bytes.
         let usual = CHARACTERS.min(self.most).min(bytes.chunk.max(1) * 16);
         let chunk = self.options.chunk_rows.map_or(usual, |_| bytes.chunk);
         ColumnDatasets::Texts { offsets, mask, bytes: PlannedDataset { chunk, ..bytes }, stands_for }

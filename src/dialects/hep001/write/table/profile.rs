@@ -1,4 +1,4 @@
-//! Facts about a column's values that planning its storage needs.
+//! Gathers the facts about a column's values that planning its storage needs.
 
 use std::collections::HashSet;
 
@@ -16,35 +16,35 @@ const MOST_LABELS: usize = 1024;
 /// Longest text to gather, in bytes.
 const LONGEST_LABEL: usize = 4096;
 
-/// Facts about the values of a column, of the items of lists, or of the fields of structs.
+/// Facts about the values of a column, of items of lists, or of fields of structs.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
-    /// Whether every value was seen. Otherwise the encoder finds values that contradict a choice.
+    /// Whether every value was seen. Otherwise the encoder may meet values that contradict a choice.
     pub is_known: bool,
-    /// Whether rows and nulls are counted, or known from the file.
+    /// Whether rows and nulls were counted, or are known from the file.
     pub(super) is_counted: bool,
     /// Number of rows, if counted.
     pub rows: u64,
     /// Number of nulls among them.
     pub nulls: u64,
-    /// Least and greatest number; NaN does not count.
+    /// Least and greatest number, NaN aside. `None`: no number is known.
     pub(super) range: Option<[RangeEnd; 2]>,
     /// A bit for each candidate fill value that occurs.
     pub(super) met: u32,
-    /// Bytes of the longest text.
+    /// Number of bytes in the longest text.
     pub(super) longest: usize,
-    /// Bytes of all texts.
+    /// Number of bytes in all texts.
     pub(super) bytes: u64,
     /// Whether a text has a NUL.
     pub(super) has_nul: bool,
-    /// The distinct texts, if gathered and few.
+    /// The distinct texts. `None`: they are not gathered, or too many, or one is too long.
     pub(super) labels: Option<HashSet<Box<str>>>,
-    /// Profiles of items or fields.
+    /// Profiles of the items of lists, or of the fields of structs.
     pub(super) parts: Vec<Profile>,
 }
 
 impl Profile {
-    /// A profile that allows any values of the type, until [`Profile::see`] restricts it.
+    /// A profile that allows any values of the type, as long as [`Profile::see`] does not restrict it.
     pub fn unknown(data_type: &DataType) -> Self {
         let parts = match types::plain(data_type) {
             DataType::Struct(fields) => fields.iter().map(|field| Self::unknown(field.data_type())).collect(),
@@ -58,16 +58,16 @@ impl Profile {
         Self { parts, ..Self::default() }
     }
 
-    /// The same profile, which also gathers distinct texts while they are few.
+    /// This profile, which from now on gathers distinct texts while they are few.
     pub fn gathering(self) -> Self {
         Self { labels: Some(HashSet::new()), ..self }
     }
 
-    /// Whether planning needs the values of this type beforehand. For other types nearly every choice holds, and a
-    /// value that contradicts it makes the writer start again.
+    /// Whether planning needs to see values of this type beforehand. For other types nearly every choice holds, and a
+    /// value that contradicts one makes the writer start again.
     pub fn is_needed(data_type: &DataType, nullable: bool) -> bool {
         match data_type {
-            // The encoder gathers labels as they come.
+            // The encoder gathers labels as it meets them.
             DataType::Dictionary(_, labels) if labels.is_string() => return false,
             _ => {}
         }
@@ -92,7 +92,7 @@ impl Profile {
         }
     }
 
-    /// Adds values to the profile.
+    /// Adds the values of an array to the profile.
     ///
     /// # Errors
     /// The type cannot be stored.
@@ -113,11 +113,11 @@ impl Profile {
             }
             DataType::Struct(_) => {
                 for (at, field) in array.as_struct().columns().iter().enumerate() {
-                    // Values under a null row do not count.
+                    // Values in a null row do not count.
                     let field = cells::masked(field, array.nulls())?;
                     self.part(at)?.see(&field)?;
                 }
-                // Nor do their nulls.
+                // Nulls in a null row do not count either.
                 for part in &mut self.parts {
                     part.nulls = part.nulls.saturating_sub(array.null_count() as u64);
                 }
@@ -136,7 +136,7 @@ impl Profile {
         let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
         let bytes = texts.value_data().get(first as usize..last as usize).unwrap_or_default();
         self.bytes += bytes.len() as u64;
-        // One search over all texts, since these are short.
+        // One search covers all texts, since these are short.
         self.has_nul |= memchr::memchr(0, bytes).is_some();
         for (row, ends) in offsets.windows(2).enumerate() {
             let length = (ends[1] - ends[0]) as usize;
@@ -156,7 +156,7 @@ impl Profile {
         }
     }
 
-    /// Adopts a file's own statistics of one part: least and greatest number, rows, nulls.
+    /// Adds what a file's own statistics say about some of its values: least and greatest number, rows, nulls.
     pub fn believe(&mut self, least: &ArrayRef, greatest: &ArrayRef, rows: u64, nulls: u64) {
         for bounds in [least, greatest].map(cells::normal).into_iter().flatten() {
             self.widen(fills::numbers(&bounds).0);

@@ -1,11 +1,11 @@
-//! Names of types, for attributes and for people.
+//! Names types, for attributes and for people.
 
 use arrow_schema::{DataType, TimeUnit};
 
 use super::plan::{ColumnDatasets, PlannedDataset, StandsFor};
 use crate::h5::element::ElementType;
 
-/// The type of the values under dictionaries or run-end encoding.
+/// The type of the values that a dictionary or run-end encoding holds; any other type is returned as it is.
 pub(super) fn plain(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => plain(values),
@@ -14,7 +14,7 @@ pub(super) fn plain(data_type: &DataType) -> &DataType {
     }
 }
 
-/// The name, for the attribute `arrow_type`, of a type that HEP001 does not have.
+/// What the attribute `arrow_type` calls a type that HEP001 does not have. `None`: any other type.
 pub(super) fn declared(data_type: &DataType) -> Option<String> {
     Some(match data_type {
         DataType::Timestamp(unit, None) => format!("timestamp[{}]", short(unit)),
@@ -31,7 +31,7 @@ pub(super) fn declared(data_type: &DataType) -> Option<String> {
     })
 }
 
-/// The unit of a time type, for the attribute `units`.
+/// What the attribute `units` says of a time type. `None`: any other type.
 pub(super) fn units(data_type: &DataType) -> Option<String> {
     Some(match data_type {
         DataType::Timestamp(unit, _) => format!("{} since 1970-01-01 00:00:00", long(unit)),
@@ -42,7 +42,7 @@ pub(super) fn units(data_type: &DataType) -> Option<String> {
     })
 }
 
-/// Describes the storage of a column and its fill value.
+/// Describes for a user how a column is stored, and what stands for missing values.
 pub(super) fn told(shape: &ColumnDatasets, missing: Option<&str>) -> String {
     let of = |part: &PlannedDataset| match &part.element {
         ElementType::Signed(width) => format!("int{}", u32::from(*width) * 8),

@@ -1,4 +1,4 @@
-//! Storage and fill values of fixed-width values.
+//! Chooses storage and fill values for values of fixed width.
 
 use arrow_schema::DataType;
 
@@ -12,18 +12,18 @@ use crate::catalogue::Charset;
 use crate::dialects::hep001::boolean;
 use crate::h5::element::{AttributeValue, ElementType, FillSetting};
 
-/// The choices for the values of a dataset.
+/// How to store the values of a dataset.
 pub(super) struct ChosenStorage {
     pub element: ElementType,
     pub cells: CellEncoding,
     pub fill: FillSetting,
-    /// The least and the greatest value, needed with a fill value other than the usual one.
+    /// The least and the greatest value, to be stated if the fill value is not the usual one.
     pub valid: Option<[AttributeValue; 2]>,
-    /// The Arrow type, if HDF5's type does not imply it.
+    /// Name of the Arrow type, if HDF5's type does not imply it.
     pub arrow_type: Option<String>,
     pub units: Option<String>,
     pub note: Option<String>,
-    /// The fill value, for people.
+    /// The fill value, described for a user.
     pub missing: String,
 }
 
@@ -34,7 +34,7 @@ impl ChosenStorage {
 }
 
 impl Planner<'_> {
-    /// Chooses the storage of fixed-width values.
+    /// Chooses how to store values of fixed width.
     pub(super) fn cells(
         &self,
         at: usize,
@@ -77,7 +77,7 @@ impl Planner<'_> {
                     let chosen = self.whole(at, &DataType::Int64, &Profile::unknown(&DataType::Int64))?;
                     typed(ChosenStorage { cells: CellEncoding::Widened(8), ..chosen }, arrow_type)
                 } else {
-                    // No decimal of 38 digits has this value.
+                    // No decimal of up to 38 digits has this value.
                     let fill = i128::MIN.to_le_bytes().to_vec();
                     typed(
                         ChosenStorage::new(
@@ -90,7 +90,7 @@ impl Planner<'_> {
                     )
                 }
             }
-            // Integers that count something: days, cents.
+            // Integers that count a unit: days, cents.
             counted if types::declared(counted).is_some() => {
                 let stored = if counted.primitive_width() == Some(4) { DataType::Int32 } else { DataType::Int64 };
                 let chosen = ChosenStorage { units: types::units(counted), ..self.whole(at, &stored, profile)? };
@@ -146,7 +146,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Chooses for integers: a fill value outside of their range, else a wider type.
+    /// Chooses how to store integers: with a fill value outside of their range, else in a wider type.
     fn whole(&self, at: usize, data_type: &DataType, profile: &Profile) -> Result<ChosenStorage, String> {
         let own = data_type.primitive_width().unwrap_or(8);
         let is_signed = data_type.is_signed_integer();
@@ -185,7 +185,7 @@ impl Planner<'_> {
                 return Err(format!("{usual} occurs, which stands for missing values: use --fill or --null-policy"));
             }
             if width == 8 {
-                // Without nulls, every pattern may be a value.
+                // Without nulls, every pattern may be a value, and no fill value is needed.
                 if profile.is_counted && profile.nulls == 0 {
                     let bytes = own as u8;
                     let element = if is_signed { ElementType::Signed(bytes) } else { ElementType::Unsigned(bytes) };
@@ -240,8 +240,8 @@ impl Planner<'_> {
             }
             _ => None,
         };
-        // A fill value between the extremes is free if it does not occur, but `valid_min` and `valid_max` would include
-        // it.
+        // A fill value between the extremes is usable if it does not occur, but `valid_min` and `valid_max` would
+        // include it.
         let is_outside = match (own, fill.as_slice(), profile.range) {
             (4, &[a, b, c, d], Some([low, high])) => is_outside(f64::from(f32::from_le_bytes([a, b, c, d])), low, high),
             (8, bytes, Some([low, high])) => {
@@ -252,7 +252,7 @@ impl Planner<'_> {
         Ok(ChosenStorage { note, valid: valid.filter(|_| is_outside), ..chosen })
     }
 
-    /// The first of these values that does not occur, and its position.
+    /// The first of these candidates that does not occur among the values, and its position.
     fn free<'v>(&self, profile: &Profile, values: &'v [Vec<u8>]) -> Result<(usize, &'v Vec<u8>), String> {
         let allowed = if self.options.null_policy == NullPolicy::Free { values.len() } else { 1 };
         let free = values.iter().enumerate().take(allowed).find(|(at, _)| profile.met >> at & 1 == 0);
@@ -275,7 +275,7 @@ fn is_outside(value: f64, low: RangeEnd, high: RangeEnd) -> bool {
     value.is_nan() || RangeEnd::Float(value).is_below(low) || high.is_below(RangeEnd::Float(value))
 }
 
-/// A text inside a struct, in a fixed width.
+/// How to store the texts of a struct's field, in a fixed width.
 fn inner_text(profile: &Profile) -> Result<ChosenStorage, String> {
     if profile.has_nul || profile.longest > LONGEST {
         return Err("a text of a struct has a NUL, or is longer than 64 KiB: make a column of it".into());
@@ -285,7 +285,7 @@ fn inner_text(profile: &Profile) -> Result<ChosenStorage, String> {
     Ok(ChosenStorage::new(element, CellEncoding::Text(width), FillSetting::Bytes(vec![0xff; width]), ""))
 }
 
-/// The least and the greatest integer of a width.
+/// The least and the greatest integer of this many bytes.
 fn ends(width: usize, is_signed: bool) -> [i128; 2] {
     let bits = width as u32 * 8;
     if is_signed { [-(1 << (bits - 1)), (1 << (bits - 1)) - 1] } else { [0, (1 << bits) - 1] }
