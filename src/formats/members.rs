@@ -1,4 +1,5 @@
-//! Recognises members of an HDF5 file split into several by HDF5's family or split driver: no member can be read alone.
+//! Recognises the members of an HDF5 file that HDF5's family or split driver keeps in several files, none of which can
+//! be read alone.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,28 +9,30 @@ use bstr::ByteSlice;
 
 use crate::source::Source;
 
-/// Bytes from the beginning of a file in which to find the driver's name: after the superblock, or in its extension.
+/// Bytes at the beginning of a file in which to find the driver's name, which is after the superblock, or in its
+/// extension.
 const BEGINNING: u64 = 4096;
 
-/// Bytes after the split driver's name in which to find the names of members.
+/// Bytes after the split driver's name in which to find the suffixes of members.
 const NAMES: usize = 512;
 
 /// Most members to name in a message.
 const MOST_NAMED: usize = 6;
 
-/// Most members of a family to look for.
+/// Most numbers to try for the members of a family.
 const MOST_MEMBERS: usize = 1 << 16;
 
-/// Most missing members in succession before the search ends.
+/// Most numbers of missing members, one after the other, before the search ends.
 const MOST_LACKING: usize = 64;
 
-/// Most names of a folder to examine in search of the member that names this one, …
+/// Most names in a folder to examine when looking for the member that names this one.
 const MOST_LISTED: usize = 1 << 16;
 
-/// … and most files to open for it.
+/// Most files to open when looking for the member that names this one.
 const MOST_OPENED: usize = 16;
 
-/// Describes a file that is a member, and how to join all members. `None`: not a member, or not recognisable as one.
+/// Describes a file that is a member, and how to join all members. `None`: it is not a member, or cannot be recognised
+/// as one.
 pub(super) fn of(source: &Source) -> Option<String> {
     let path = source.path();
     let beginning = beginning(source).unwrap_or_default();
@@ -39,7 +42,7 @@ pub(super) fn of(source: &Source) -> Option<String> {
     if beginning.contains_str(b"NCSAfami") {
         return Some(family(path));
     }
-    // Only the first member has the name of the driver.
+    // Only the first member of a family has the name of the driver in it.
     let is_family = |first: &Source| self::beginning(first).is_some_and(|first| first.contains_str(b"NCSAfami"));
     let first = numbered(path, 0).and_then(|(_, first)| Source::open(&first).ok());
     if first.is_some_and(|first| first.path() != path && is_family(&first)) {
@@ -48,12 +51,12 @@ pub(super) fn of(source: &Source) -> Option<String> {
     beside(path).map(|templates| split(path, &templates))
 }
 
-/// Finds the metadata member of a data member: a sibling file whose driver names it. Returns the suffixes of all
-/// members.
+/// Finds the metadata member that belongs to a data member: a sibling file whose driver names it. Returns the suffixes
+/// of all members.
 fn beside(path: &Path) -> Option<Vec<Vec<u8>>> {
     let name = path.file_name()?.as_bytes();
     let shared = &name[..name.iter().rposition(|byte| matches!(byte, b'-' | b'.')).filter(|at| *at > 0)?];
-    // All names may share a further suffix: `a-r.h5`.
+    // All names may have a further suffix in common: `a-r.h5`.
     let shared =
         shared.rfind_byteset(b"-").filter(|at| *at > 0 && name.ends_with(b".h5")).map_or(shared, |at| &shared[..at]);
     let others =
@@ -72,8 +75,8 @@ fn beside(path: &Path) -> Option<Vec<Vec<u8>>> {
     })
 }
 
-/// Suffixes of the names of members, which follow `%s` in the metadata of the driver. They come from the file and end
-/// up in a command and in paths, so the result is empty if one has unusual bytes.
+/// Reads the suffixes of the names of members, which follow `%s` in the metadata of the driver. They come from the file
+/// and end up in a command and in paths, so none are returned if one has unusual bytes.
 fn templates(named: &[u8]) -> Vec<Vec<u8>> {
     let named = named.get(..NAMES).unwrap_or(named);
     let is_usual = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
@@ -88,7 +91,7 @@ fn beginning(source: &Source) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Describes a member of the split driver or another driver of several files.
+/// Describes a member that the split driver, or the multi driver, keeps.
 fn split(path: &Path, templates: &[Vec<u8>]) -> String {
     let name = path.file_name().unwrap_or_default().as_bytes();
     let shared = templates.iter().find_map(|end| name.strip_suffix(end.as_slice())).unwrap_or(b"*").as_bstr();
@@ -115,7 +118,7 @@ fn split(path: &Path, templates: &[Vec<u8>]) -> String {
     }
 }
 
-/// Describes a member of the family driver: names differ by a number, counted from 0.
+/// Describes a member that the family driver keeps: names differ in a number, counted from 0.
 fn family(path: &Path) -> String {
     let what = "a member of an HDF5 file that the family driver keeps in several";
     let exists = |number: usize| numbered(path, number).map(|(_, member)| member).filter(|member| member.exists());
@@ -148,11 +151,12 @@ fn listed(names: &[String]) -> String {
     text
 }
 
-/// The name of a family in HDF5's notation, by the last number in a member's name; and the path of member `number`.
+/// Returns the name of a family in HDF5's notation, and the path of member `number`, going by the last number in a
+/// member's name. `None`: the name has no number.
 fn numbered(path: &Path, number: usize) -> Option<(String, PathBuf)> {
     let name = path.file_name()?.as_bytes();
     let end = name.iter().rposition(u8::is_ascii_digit)? + 1;
-    // The digit in `h5` is not a member's number.
+    // The digit in `.h5` is not the number of a member.
     let end = match name[..end].strip_suffix(b".h5") {
         Some(stem) => stem.iter().rposition(u8::is_ascii_digit)? + 1,
         None => end,
@@ -170,7 +174,7 @@ fn numbered(path: &Path, number: usize) -> Option<(String, PathBuf)> {
     Some((pattern.to_str_lossy().into_owned(), path.with_file_name(OsStr::from_bytes(&member))))
 }
 
-/// Quotes a text as a word of a shell command, if needed.
+/// Quotes a text as a word of a shell command, if it needs quotes.
 pub fn shell_word(text: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "/._-+:@%,=".contains(character);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }

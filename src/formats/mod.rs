@@ -1,4 +1,4 @@
-//! Formats of files: recognises them, and opens files other than HDF5.
+//! Recognises the formats of files, and opens files of formats other than HDF5.
 //!
 //! An HDF5 file is a tree of objects in which [dialects](crate::dialects) find tables. A file of another format is a
 //! single table without HDF5 objects, and gives its [`Rows`](crate::store::Rows) directly.
@@ -16,10 +16,10 @@ use crate::source::{Interrupt, Source};
 use crate::store::{Error, Opening, Store};
 use crate::table::{Finding, Rule, Table};
 
-/// A format, recognised by the first bytes of a file; its name does not count.
+/// The format of a file, recognised by its first bytes, whatever the file is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// HDF5.
+    /// HDF5, whose files hold a tree of objects.
     Hdf5,
     /// Trevni, a format of column files.
     Trevni,
@@ -27,13 +27,13 @@ pub enum Format {
 
 /// An opened file that is one table.
 pub trait TableFile: Debug + Send + Sync {
-    /// Its bytes, and the facts learnt about them.
+    /// The opening of the file: its bytes, and what is learnt of them.
     fn opening(&self) -> &Arc<Opening>;
 
-    /// Makes its table. An unreadable column keeps its own error.
+    /// Makes the table of the file. An unreadable column keeps its own error.
     fn table(&self) -> Table;
 
-    /// Broken rules found while reading values.
+    /// The rules found broken while values were read.
     fn findings(&self) -> Vec<Finding>;
 }
 

@@ -1,4 +1,4 @@
-//! Recognises the format of a file by its signature; its name does not count.
+//! Recognises the format of a file by its signature, whatever the file is called.
 
 use super::{Format, members};
 use crate::codec::trevni;
@@ -7,10 +7,10 @@ use crate::source::{Error, Source};
 /// The HDF5 signature (format specification, II.A).
 const HDF5: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 
-/// Greatest version byte of Trevni: a letter would belong to a text that begins so.
+/// Greatest version byte that Trevni may have: a letter would belong to a text that begins with the same characters.
 const LAST_VERSION: u8 = 0x1f;
 
-/// Signatures of formats that are mistaken for HDF5, and the advice for each.
+/// Signatures of formats that are taken for HDF5, each with a hint for the user.
 const RELATIVES: [(&[u8], &str); 5] = [
     (b"CDF\x01", CLASSIC),
     (b"CDF\x02", CLASSIC),
@@ -21,7 +21,7 @@ const RELATIVES: [(&[u8], &str); 5] = [
 const CLASSIC: &str = "; it is classic netCDF, which `nccopy -k nc4 OLD NEW` makes HDF5";
 
 impl Format {
-    /// Describes a file of an unknown format, to be appended to a message. Empty: nothing is known about it.
+    /// Describes a file of an unknown format, in words to be appended to a message; empty if nothing is known about it.
     pub fn relative(source: &Source) -> String {
         let is_one = |signature: &[u8]| {
             let mut first = vec![0; signature.len()];
@@ -33,13 +33,13 @@ impl Format {
         }
     }
 
-    /// Describes a file that is a member of a split HDF5 file. `None`: not a member.
+    /// Describes a file that is a member of a split HDF5 file. `None`: it is not one.
     pub fn part(source: &Source) -> Option<String> {
         members::of(source)
     }
 
-    /// The format of a file. `None`: unknown. The HDF5 signature may stand at 0, 512, 1024, 2048, …, other signatures
-    /// only at 0.
+    /// Recognises the format of a file. `None`: it is unknown. The HDF5 signature may stand at byte 0, 512, 1024, 2048,
+    /// …, other signatures only at 0.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -1,4 +1,4 @@
-//! The Avro schema from which a file may have been shredded: matches its fields with the columns.
+//! Matches the fields of the Avro schema from which a file may have been shredded with the file's columns.
 //!
 //! ```text
 //! record   path#field (at the top: field), and no column of its own     map     path>  with  path>key, path>value
@@ -20,29 +20,29 @@ use crate::calendar;
 use crate::codec::trevni::{TrevniColumn, TrevniHeader, TrevniType};
 use crate::table::{Times, Unreadable};
 
-/// The key of the file's metadata with the schema.
+/// The key of the file's metadata under which the schema is stored.
 const KEY: &str = "avro.schema";
 
-/// Longest path, which names a column, in bytes.
+/// Longest path of a field, which is the name of its column, in bytes.
 const LONGEST_PATH: usize = 64 << 10;
 
-/// Deepest nesting of types.
+/// Deepest nesting of types to follow.
 const DEEPEST: usize = 40;
 
-/// Most types to visit for each column of the file: the types around one column.
+/// Most types to visit for each column of the file: as many as can enclose one column.
 const MOST_TYPES: usize = DEEPEST;
 
-/// A field of the schema's record.
+/// A field of the record that the schema describes.
 pub(super) struct AvroField {
     pub name: String,
     pub part: TrevniSchema,
-    /// The conversion of its integers to instants.
+    /// How the field's integers count instants. `None`: they do not.
     pub times: Option<Times>,
-    /// The first of its columns.
+    /// The first of the field's columns in the file.
     pub column: usize,
 }
 
-/// The fields of the schema. `None`: the file has no schema.
+/// Finds the fields of the schema. `None`: the file has no schema.
 ///
 /// # Errors
 /// Why the schema does not match the columns of the file.
@@ -74,19 +74,19 @@ fn followed(header: &TrevniHeader, schema: &Value) -> Result<Vec<AvroField>, Unr
     }
 }
 
-/// Walks through types and columns in parallel.
+/// Walks through the types of the schema and the columns of the file in parallel.
 struct Shredder<'a> {
     columns: &'a [TrevniColumn],
-    /// The column that the next simple type must match.
+    /// Position of the column that the next simple type must match.
     next: usize,
-    /// Named types with the namespace around them. `None`: a type that is being visited.
+    /// Types by full name, with the namespace around each. `None`: the type is being visited.
     named: HashMap<String, Option<(&'a Value, String)>>,
     /// Number of types that may still be visited.
     left: usize,
 }
 
 impl<'a> Shredder<'a> {
-    /// The namespace inside a named type.
+    /// The namespace that a named type gives the types inside it.
     fn space(&self, schema: &Value, around: &str) -> String {
         match (text(schema, "name").and_then(|name| name.rsplit_once('.')), text(schema, "namespace")) {
             (Some((space, _)), _) | (None, Some(space)) => space.to_owned(),
@@ -94,7 +94,7 @@ impl<'a> Shredder<'a> {
         }
     }
 
-    /// A type, or the type with a given name, and the namespace around it.
+    /// Resolves a type that may be given by name. Returns the type, and the namespace around it.
     fn resolved(&mut self, schema: &'a Value, space: &str) -> Result<(&'a Value, String), Unreadable> {
         let Value::String(name) = schema else { return Ok((schema, space.to_owned())) };
         if TrevniType::of(name).is_some() {
@@ -108,7 +108,7 @@ impl<'a> Shredder<'a> {
         }
     }
 
-    /// Takes the next column of the file, which must have these properties.
+    /// Takes the next column of the file, which must have these properties, and returns its position.
     fn column(
         &mut self,
         name: &str,
@@ -126,7 +126,8 @@ impl<'a> Shredder<'a> {
         Ok(at)
     }
 
-    /// The entries of a type; a simple type has a column of its own, which may be an array.
+    /// Makes the structure of a simple type, which has a column of its own that may be an array. `None`: the type is
+    /// not simple.
     fn simple(
         &mut self,
         path: &str,
@@ -140,7 +141,7 @@ impl<'a> Shredder<'a> {
         Ok(Some((at, names.map_or(values.clone(), |names| TrevniSchema::Names(Box::new(values), names)))))
     }
 
-    /// An array column of elements of a type.
+    /// Makes the structure of an array column that has elements of this type.
     fn array(
         &mut self,
         path: &str,
@@ -158,7 +159,7 @@ impl<'a> Shredder<'a> {
         Ok((at, Box::new(self.part(path.to_owned(), element, &space, Some(at), depth + 1)?)))
     }
 
-    /// Remembers a type by its name.
+    /// Remembers a type under its name, if it has one.
     fn define(&mut self, schema: &'a Value, space: &str) {
         if let (Value::Object(_), Some(name)) = (schema, text(schema, "name")) {
             let full = full(name, &self.space(schema, space));
@@ -166,7 +167,7 @@ impl<'a> Shredder<'a> {
         }
     }
 
-    /// The entries of a type at a path.
+    /// Makes the structure of a type at a path.
     fn part(
         &mut self,
         path: String,
@@ -176,7 +177,7 @@ impl<'a> Shredder<'a> {
         depth: usize,
     ) -> Result<TrevniSchema, Unreadable> {
         self.left = self.left.checked_sub(1).filter(|_| depth < DEEPEST).ok_or("it has too many types")?;
-        // Each field gets a copy of the path.
+        // Each field gets a copy of the path, so long paths would take much memory.
         if path.len() > LONGEST_PATH {
             return Err(format!("a path of more than {LONGEST_PATH} bytes").into());
         }
@@ -218,7 +219,7 @@ impl<'a> Shredder<'a> {
                 Ok(TrevniSchema::Lists(at, Box::new(TrevniSchema::Record(entry))))
             }
             _ => match schema.get("type") {
-                // A type in nested braces.
+                // This is a type in nested braces.
                 Some(within @ (Value::Object(_) | Value::Array(_))) => {
                     self.part(path, within, &space, parent, depth + 1)
                 }
@@ -246,7 +247,7 @@ impl<'a> Shredder<'a> {
             let (at, item) = self.array(&format!("{path}/{name}"), branch, space, parent, depth)?;
             fields.push((name, at, item));
         }
-        // A nullable record or list inside other types cannot be shown in all files, so it stays a list there.
+        // Not all files can show a nullable record or list inside other types, so it stays a list there.
         let optional = |at, item: Box<TrevniSchema>, is_column| match item.as_ref() {
             TrevniSchema::Values(_) | TrevniSchema::Names(..) => TrevniSchema::Optional(at, item),
             _ if is_column => TrevniSchema::Optional(at, item),
@@ -272,12 +273,12 @@ fn list<'a>(schema: &'a Value, key: &str) -> &'a [Value] {
     schema.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The full name of a type.
+/// The full name of a type, given the namespace around it.
 fn full(name: &str, space: &str) -> String {
     if name.contains('.') || space.is_empty() { name.to_owned() } else { format!("{space}.{name}") }
 }
 
-/// The type of a simple type's column, with the names of an enumeration.
+/// The type of a simple type's column, and the names if it is an enumeration. `None`: the type is not simple.
 fn simple(schema: &Value) -> Option<(TrevniType, Option<ArrayRef>)> {
     let name = schema.as_str().or_else(|| text(schema, "type"))?;
     match name {
@@ -291,7 +292,7 @@ fn simple(schema: &Value) -> Option<(TrevniType, Option<ArrayRef>)> {
     }
 }
 
-/// The conversion of integers to instants for dates and times, also in a union with `null`.
+/// How integers count instants, for dates and times, also in a union with `null`. `None`: they do not.
 fn times(schema: &Value) -> Option<Times> {
     let schema = match schema {
         Value::Array(branches) => match branches.as_slice() {

@@ -1,4 +1,4 @@
-//! The blocks of columns: their places and their contents.
+//! Locates the blocks of columns, and decodes them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,40 +21,42 @@ use crate::codec::trevni::{
 use crate::source::Interrupt;
 use crate::store::{Budget, Error, Opening, Reservation, try_memory};
 
-/// Bytes of descriptors to read first, and most bytes to read at once: a file may have very many columns, or blocks.
+/// Bytes of descriptors to read first.
 const FIRST_LOOK: u64 = 1 << 10;
+/// Most bytes of descriptors to read at once: a file may have very many columns, or blocks.
 const MOST_AT_ONCE: u64 = 1 << 20;
 
-/// Bytes of blocks to hand to a thread at once, about, before decoding.
+/// Approximate number of bytes in the blocks to hand to a thread at once, before compression.
 const PORTION: u64 = 256 << 10;
 
 /// Bytes to decode ahead for each thread.
 const AHEAD: u64 = 4 << 20;
 
-/// Approximate number of decoded bytes for each byte of a block.
+/// Approximate number of bytes that a byte of a block takes once it is decoded.
 const GROWTH: u64 = 3;
 
-/// Totals over the descriptors of a column.
+/// Totals over the block descriptors of a column.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Survey {
     /// Number of blocks.
     pub blocks: u64,
-    /// Rows of the table in them.
+    /// Rows of the table in these blocks.
     pub rows: u64,
-    /// Bytes before compression; bytes as stored.
+    /// Bytes of the blocks before compression.
     pub size: u64,
+    /// Bytes of the blocks as stored.
     pub stored: u64,
-    /// Rows of the largest block.
+    /// Number of rows in the largest block.
     pub most_rows: u64,
-    /// End of the column in the file.
+    /// Offset in the file at which the column ends.
     pub end: u64,
 }
 
 impl Survey {
-    /// Adds a block.
+    /// Adds a block to the totals.
     ///
     /// # Errors
-    /// The fault of the descriptor.
+    /// What is wrong with the descriptor.
     pub fn add(&mut self, column: &TrevniColumn, block: BlockDescriptor) -> Result<(), codec::Error> {
         let (rows, size) = (u64::from(block.rows), u64::from(block.size));
         if let (Ok((kind, _)), false, None) = (&column.form, column.is_array, column.parent) {
@@ -63,7 +65,7 @@ impl Survey {
                 TrevniType::Boolean => Some(rows.div_ceil(8)),
                 TrevniType::Fixed32 | TrevniType::Float => rows.checked_mul(4),
                 TrevniType::Fixed64 | TrevniType::Double => rows.checked_mul(8),
-                // Each row takes at least one byte.
+                // Each row takes at least one byte, so there are no more rows than bytes.
                 _ => Some(size.max(rows)),
             };
             if expected != Some(size) {
@@ -72,7 +74,7 @@ impl Survey {
                 );
             }
         }
-        // Each is less than 2^32, and there are less than 2^32 of them.
+        // Each number is less than 2^32, and there are fewer than 2^32 of them, so the sums fit.
         self.rows += rows;
         self.size += size;
         self.stored += u64::from(block.stored);
@@ -81,7 +83,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Adds the end of the column, whose descriptors end at `end`, in a file of `size` bytes.
+    /// Notes where the column ends, given that its descriptors end at `end`, in a file of `size` bytes.
     ///
     /// # Errors
     /// Blocks lie beyond the end of the file.
@@ -95,11 +97,11 @@ impl Survey {
     }
 }
 
-/// The descriptors of a column, read in pieces.
+/// Reads the block descriptors of a column, in pieces.
 pub(super) struct Descriptors<'a> {
     opening: &'a Opening,
     column: &'a TrevniColumn,
-    /// Bytes of the file from `start`.
+    /// The piece of the file in memory, which begins at `start`.
     bytes: Vec<u8>,
     start: u64,
     next: u64,
@@ -110,7 +112,7 @@ impl<'a> Descriptors<'a> {
         Self { opening, column, bytes: Vec::new(), start: column.start, next: FIRST_LOOK }
     }
 
-    /// Calls `see` with the descriptor of each block; returns the offset after the last one.
+    /// Calls `see` with the descriptor of each block. Returns the offset at which the descriptors end.
     ///
     /// # Errors
     /// The file cannot be read, or the caller was interrupted. The inner error is a fault of a descriptor, found here
@@ -152,8 +154,7 @@ impl<'a> Descriptors<'a> {
         self.opening.source().identity().size.saturating_sub(self.column.start)
     }
 
-    /// The value that `read` makes of the bytes from `at`, counted from the column's start, and the number of bytes it
-    /// took.
+    /// Returns what `read` makes of the bytes from `at`, counted from the column's start, and how many bytes that took.
     fn one<T>(
         &mut self,
         at: u64,
@@ -170,7 +171,7 @@ impl<'a> Descriptors<'a> {
                 Err(Stop::Bad(reason)) => return Ok(Err(reason)),
                 Err(Stop::More) => {
                     let length = self.next.min(left);
-                    // A value takes only a few bytes: more bytes cannot help.
+                    // A value takes only a few bytes, so more of them would not help.
                     if (bytes.len() as u64) >= length {
                         return Ok(Err("it is cut short".into()));
                     }
@@ -184,18 +185,18 @@ impl<'a> Descriptors<'a> {
     }
 }
 
-/// The places of a column's blocks.
+/// Where the blocks of a column lie.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// First row of each block, and the total number of rows.
+    /// The first row of each block, and at the end the total number of rows.
     rows: Vec<u64>,
-    /// For each block: its offset in the file, and its bytes before compression and as stored.
+    /// For each block, its offset in the file, its bytes before compression, and its bytes as stored.
     blocks: Vec<(u64, u32, u32)>,
     _share: Reservation,
 }
 
 impl Places {
-    /// The blocks that hold the rows of `range`.
+    /// Which blocks hold the rows of `range`.
     pub fn blocks(&self, range: &Range<u64>) -> Range<usize> {
         if range.is_empty() {
             return 0..0;
@@ -205,20 +206,20 @@ impl Places {
         first..end.max(first)
     }
 
-    /// The rows of a block.
+    /// The rows that a block holds.
     pub fn rows(&self, block: usize) -> Range<u64> {
         let at = |block: usize| self.rows.get(block).copied().unwrap_or(0);
         at(block)..at(block + 1)
     }
 
-    /// The rows of a block that lie in `range`, counted from the first of the block.
+    /// The rows of `range` that lie in a block, counted from the block's first row.
     pub fn part(&self, block: usize, range: &Range<u64>) -> Range<usize> {
         let rows = self.rows(block);
         let within = |row: u64| (row.clamp(rows.start, rows.end) - rows.start) as usize;
         within(range.start)..within(range.end)
     }
 
-    /// Bytes of a block before compression.
+    /// Bytes that a block takes before compression.
     fn size(&self, block: usize) -> u64 {
         self.blocks.get(block).map_or(0, |(_, size, _)| u64::from(*size))
     }
@@ -227,27 +228,28 @@ impl Places {
 /// A decoded block.
 #[derive(Debug)]
 pub(super) struct TrevniBlock {
-    /// For a child: the entries before each row, and their total. Otherwise each row is an entry.
+    /// For a child, the number of entries before each row, and at the end their total. `None`: each row is one entry.
     entries: Option<Vec<u64>>,
-    /// For an array: the values before each entry, and their total. Otherwise each entry is a value.
+    /// For an array, the number of values before each entry, and at the end their total. `None`: each entry is one
+    /// value.
     starts: Option<ScalarBuffer<i64>>,
-    /// The values of all entries.
+    /// The values of all entries, one after the other.
     pub values: ArrayRef,
     _share: Reservation,
 }
 
 impl TrevniBlock {
-    /// The entries of these rows.
+    /// The entries that belong to these rows.
     pub fn entries(&self, rows: &Range<usize>) -> Range<usize> {
         let at = |row: usize| match &self.entries {
-            // At most the number of values or starts in memory.
+            // This is at most the number of values or starts in memory.
             Some(entries) => entries.get(row).copied().unwrap_or(0) as usize,
             None => row,
         };
         at(rows.start)..at(rows.end)
     }
 
-    /// The values of these entries.
+    /// The values that belong to these entries.
     pub fn values_of(&self, entries: &Range<usize>) -> Range<usize> {
         let at = |entry: usize| match &self.starts {
             Some(starts) => starts.get(entry).copied().unwrap_or(0) as usize,
@@ -256,16 +258,17 @@ impl TrevniBlock {
         at(entries.start)..at(entries.end)
     }
 
-    /// Start of each of these entries' values, and the final end. `None`: not an array.
+    /// Where the values of each of these entries start, and where the last ones end. `None`: the column is not an
+    /// array.
     pub fn starts(&self, entries: &Range<usize>) -> Option<&[i64]> {
         self.starts.as_ref()?.get(entries.start..entries.end.checked_add(1)?)
     }
 }
 
-/// Blocks larger than the budget are decoded one at a time.
+/// Held while a block is decoded that takes more than half of the budget: such blocks are decoded one at a time.
 static OVERSIZED: Mutex<()> = Mutex::new(());
 
-/// Interval at which a waiting thread checks its interrupt.
+/// How often a waiting thread looks at its interrupt.
 const LOOK: Duration = Duration::from_millis(20);
 
 fn alone(interrupt: &Interrupt) -> Result<MutexGuard<'static, ()>, Error> {
@@ -278,7 +281,7 @@ fn alone(interrupt: &Interrupt) -> Result<MutexGuard<'static, ()>, Error> {
 }
 
 impl TrevniFile {
-    /// The places of a column's blocks.
+    /// Finds where the blocks of a column lie, and remembers it.
     pub(super) fn places(&self, at: usize, interrupt: &Interrupt) -> Result<Arc<Places>, Error> {
         let (column, _, packing) = self.column(at)?;
         let count = self.columns.get(at).and_then(|seen| seen.as_ref().ok()).map_or(0, |survey| survey.blocks);
@@ -286,7 +289,7 @@ impl TrevniFile {
             let path = path_of(column);
             let bytes = count.saturating_mul(24).saturating_add(64);
             let share = self.share(&path, bytes, interrupt)?;
-            // The survey has counted them.
+            // The survey has counted the blocks.
             let (mut rows, mut blocks) = (vec![0_u64], Vec::with_capacity(count as usize));
             rows.reserve_exact(count as usize);
             let end = Descriptors::new(&self.opening, column).read(interrupt, &mut |block| {
@@ -304,7 +307,8 @@ impl TrevniFile {
         })
     }
 
-    /// Reserves `bytes` of the budget for data to keep. Data larger than the whole budget are kept outside of it.
+    /// Reserves `bytes` of the budget for data to be kept. If they are more than half of the budget, they are charged
+    /// to it without waiting for room.
     fn share(&self, path: &str, bytes: u64, interrupt: &Interrupt) -> Result<Reservation, Error> {
         let store = self.opening.store();
         store.admit(path, bytes, || "a block".into())?;
@@ -316,7 +320,7 @@ impl TrevniFile {
         Ok(budget.charge(bytes))
     }
 
-    /// A decoded block of a column.
+    /// Decodes a block of a column, or takes it from the cache.
     pub(super) fn block(&self, at: usize, block: usize, interrupt: &Interrupt) -> Result<Arc<TrevniBlock>, Error> {
         let key = (at, block);
         let counters = self.opening.store().counters();
@@ -395,7 +399,7 @@ impl TrevniFile {
         Ok(block)
     }
 
-    /// The bytes of a block before compression.
+    /// Reads a block, and undoes its compression. Also returns whether its checksum was computed.
     fn raw(
         &self,
         packing: TrevniPacking,
@@ -403,7 +407,7 @@ impl TrevniFile {
     ) -> Result<(Vec<u8>, Checked), Unpacked> {
         let mut bytes = Vec::new();
         let (stored, size) = (stored as usize, size as usize);
-        // The survey has checked that the block ends in the file.
+        // The survey has made sure that the block ends within the file.
         let checksum = packing.checksum_size() as usize;
         self.opening.append_at(place, stored.saturating_add(checksum), &mut bytes)?;
         self.opening.check()?;
@@ -414,7 +418,7 @@ impl TrevniFile {
         Ok((raw, checked))
     }
 
-    /// For an array, the number of values before each row of `range`, and the total.
+    /// Counts the values of an array: how many come before each row of `range`, and at the end their total.
     fn counts(&self, at: usize, range: Range<u64>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
         let (column, ..) = self.column(at)?;
         let rows = range.end - range.start;
@@ -436,12 +440,12 @@ impl TrevniFile {
         if counts.len() as u64 == rows + 1 {
             return Ok(counts);
         }
-        // A column with fewer rows than the table cannot give its children's lengths.
+        // If a column has fewer rows than the table, it has no lengths for the rows of its children.
         let reason = format!("it has no rows {}..{}, which a child has", range.start, range.end);
         Err(Error::unsupported(path_of(column), reason))
     }
 
-    /// Decodes blocks on other cores: those of `range` after its first, and those that a sequential reader will need
+    /// Has other cores decode blocks: those of `range` after its first, and those that a sequential reader will need
     /// next.
     pub(super) fn ahead(&self, at: usize, places: &Places, range: &Range<u64>) {
         let store = self.opening.store();
@@ -486,7 +490,7 @@ impl TrevniFile {
     }
 }
 
-/// Why the bytes of a block are not available.
+/// Why a block could not be unpacked.
 enum Unpacked {
     Source(Error),
     Bad(codec::Error),
@@ -498,7 +502,7 @@ impl<E: Into<Error>> From<E> for Unpacked {
     }
 }
 
-/// Converts values to an Arrow array.
+/// Converts decoded values to an Arrow array.
 fn array(kind: TrevniType, values: TrevniValues) -> Result<ArrayRef, codec::Error> {
     Ok(match values {
         TrevniValues::Null(count) => {
@@ -516,7 +520,7 @@ fn array(kind: TrevniType, values: TrevniValues) -> Result<ArrayRef, codec::Erro
     })
 }
 
-/// Converts texts; invalid UTF-8 becomes U+FFFD.
+/// Converts bytes to texts, with U+FFFD for invalid UTF-8.
 fn texts(starts: Vec<i64>, bytes: Vec<u8>) -> LargeStringArray {
     let cell = |pair: &[i64]| bytes.get(pair[0] as usize..pair[1] as usize).unwrap_or_default();
     if !starts.windows(2).all(|pair| std::str::from_utf8(cell(pair)).is_ok()) {

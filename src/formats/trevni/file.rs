@@ -1,4 +1,4 @@
-//! An opened file: its header, and the faults of its columns.
+//! Opens a file: reads its header, and finds the faults of its columns.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -17,13 +17,13 @@ use crate::table::{Finding, Rule, Table};
 /// Longest header, in bytes.
 const LONGEST_HEADER: u64 = 16 << 20;
 
-/// Bytes of a header to read first.
+/// Bytes of the header to read first.
 const FIRST_LOOK: u64 = 64 << 10;
 
-/// Approximate memory for each byte of a header: a pair of metadata takes at least two bytes.
+/// Approximate bytes of memory for each byte of a header, in which a pair of metadata takes at least two bytes.
 const HEADER_WEIGHT: u64 = 16;
 
-/// Most parents above a column. Each is a list of records, and views allow at most 64 levels.
+/// Most ancestors that a column may have. Each is a list of records, and views allow at most 64 levels.
 const DEEPEST: usize = 24;
 
 /// An opened Trevni file.
@@ -31,25 +31,25 @@ const DEEPEST: usize = 24;
 pub(in crate::formats) struct TrevniFile {
     pub(super) opening: Arc<Opening>,
     pub(super) header: TrevniHeader,
-    /// Survey of each column's descriptors, or why the column cannot be read.
+    /// For each column, the survey of its descriptors, or why it cannot be read.
     pub(super) columns: Vec<Result<Survey, codec::Error>>,
-    /// Places of blocks, by column.
+    /// Where the blocks of each column lie, by column.
     pub(super) places: Cache<usize, Places>,
-    /// Decoded blocks, by column and number.
+    /// Decoded blocks, by column and number of the block.
     pub(super) blocks: Cache<(usize, usize), TrevniBlock>,
-    /// Readers of each column.
+    /// The readers of each column, for reading ahead.
     pub(super) streams: Vec<RequestStreams>,
-    /// Broken rules found while reading blocks, by column.
+    /// The first rule that each column was found to break while blocks were read.
     met: Mutex<BTreeMap<usize, Finding>>,
-    /// A reference to itself, for threads that decode ahead.
+    /// A reference to the file itself, for threads that decode ahead.
     pub(super) this: Weak<Self>,
 }
 
 impl TrevniFile {
-    /// Opens a file and reads the descriptors of all blocks.
+    /// Opens a file, and reads the descriptors of all its blocks.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] with the rule that the header breaks, [`Error::TooLarge`].
+    /// [`Error::Unsupported`] with the rule that the header breaks, or [`Error::TooLarge`].
     pub fn open(store: &Arc<Store>, source: &Arc<Source>, interrupt: &Interrupt) -> Result<Arc<Self>, Error> {
         let opening = Opening::new(store.clone(), source.clone(), SourceConstancy::Fixed);
         let header = header(&opening)?;
@@ -95,7 +95,7 @@ impl TrevniFile {
         }))
     }
 
-    /// A column's header, value type and packing.
+    /// A column's header, and the type and packing of its values.
     pub(super) fn column(&self, at: usize) -> Result<(&TrevniColumn, TrevniType, TrevniPacking), Error> {
         let column = self.header.columns.get(at).ok_or_else(|| refused(format!("there is no column {at}")))?;
         let failed = |reason: &codec::Error| Error::unsupported(path_of(column), reason);
@@ -104,7 +104,7 @@ impl TrevniFile {
         Ok((column, kind, packing))
     }
 
-    /// Records a broken rule of a column, once.
+    /// Records that a column breaks a rule, if nothing was recorded for it before.
     pub(super) fn report(&self, at: usize, rule: &'static Rule, found: String) {
         if let Some(column) = self.header.columns.get(at) {
             self.met.lock().entry(at).or_insert_with(|| Finding::new(path_of(column), rule, found));
@@ -118,7 +118,7 @@ impl TableFile for TrevniFile {
     }
 
     fn table(&self) -> Table {
-        // The upgrade succeeds, because the caller holds a reference.
+        // The upgrade succeeds, since the caller holds a reference to the file.
         self.this.upgrade().map_or_else(|| Table::empty("/", table::FORMAT), |file| table::table(&file))
     }
 
@@ -127,7 +127,7 @@ impl TableFile for TrevniFile {
     }
 }
 
-/// The displayed path of a column.
+/// The path under which a column is shown.
 pub(super) fn path_of(column: &TrevniColumn) -> String {
     format!("/{}", column.name)
 }
@@ -136,14 +136,14 @@ fn refused(reason: String) -> Error {
     Error::unsupported("/", reason)
 }
 
-/// Reads the header from a growing part of the file.
+/// Reads the header, from as much of the file as it turns out to take.
 fn header(opening: &Opening) -> Result<TrevniHeader, Error> {
     let (total, mut length) = (opening.source().identity().size, FIRST_LOOK);
     loop {
         let bytes = length.min(total).min(LONGEST_HEADER);
         opening.store().admit("/", bytes.saturating_mul(HEADER_WEIGHT), || "the header".into())?;
         let mut first = Vec::new();
-        // At most 16 MiB.
+        // This is at most 16 MiB.
         opening.append_at(0, bytes as usize, &mut first)?;
         match TrevniHeader::read(&first, total) {
             Ok(header) => return Ok(header),
@@ -154,7 +154,7 @@ fn header(opening: &Opening) -> Result<TrevniHeader, Error> {
     }
 }
 
-/// Surveys the descriptors of a column.
+/// Surveys the block descriptors of a column.
 ///
 /// # Errors
 /// The file cannot be read, or the caller was interrupted. The inner error is a fault of the column.

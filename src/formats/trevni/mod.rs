@@ -1,16 +1,16 @@
-//! Trevni files: an Apache format of column files, where one file is one table.
+//! Trevni files. Trevni is a column file format of Apache, in which one file is one table.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `file` | opens a file: its header, the faults of its columns |
+//! | `file` | opens a file: reads its header, and finds the faults of its columns |
 //! | `blocks` | locates the blocks of a column and decodes them on demand |
-//! | `rows` | rows of a column, of records, of lists |
-//! | `avro` | the Avro schema from which a file may have been shredded |
-//! | `rules` | the rules for these files |
-//! | `table` | the table: its columns, and their entries in `metadata.json` |
+//! | `rows` | makes rows of columns: plain values, lists and records |
+//! | `avro` | matches the Avro schema from which a file may have been shredded with its columns |
+//! | `rules` | holds the rules for these files |
+//! | `table` | makes the table: its columns, and their entries in `metadata.json` |
 //!
-//! Each column ends its blocks at rows of its own, so blocks of different columns do not line up. Each block can be
-//! decoded without the one before, but a child's block needs its parent's lengths in the same rows.
+//! The blocks of each column end at other rows, so blocks of different columns do not line up. A block can be decoded
+//! without the one before it, but that of a child needs its parent's lengths in the same rows.
 
 mod avro;
 mod blocks;

@@ -1,4 +1,4 @@
-//! Rows of columns: plain values, lists and records.
+//! Makes rows of columns: plain values, lists and records.
 
 use crate::table::Unreadable;
 use std::collections::HashSet;
@@ -27,13 +27,13 @@ use crate::store::{
     StoredFacts, TextLength, count_of, fixed_width,
 };
 
-/// Rows to weigh at once.
+/// Number of rows to weigh at once.
 const WEIGHED: u64 = 1 << 14;
 
-/// Bytes of a list without its values.
+/// Bytes that a list takes besides its values.
 const LIST: u64 = 16;
 
-/// Arrow type of a value.
+/// The Arrow type of a column's values.
 pub(super) fn arrow_type(kind: TrevniType) -> DataType {
     match kind {
         TrevniType::Null => DataType::Null,
@@ -46,7 +46,7 @@ pub(super) fn arrow_type(kind: TrevniType) -> DataType {
     }
 }
 
-/// The type of a row's bytes in `.npy`, for numbers and booleans.
+/// The type of a row's bytes in `.npy`. `None`: neither numbers nor booleans.
 fn stored_type(kind: TrevniType) -> Option<Datatype> {
     let order = ByteOrder::Little;
     let integer = |size: u32| Datatype {
@@ -64,29 +64,29 @@ fn stored_type(kind: TrevniType) -> Option<Datatype> {
     }
 }
 
-/// The structure of rows, or of an array's values.
+/// The structure of rows, or of the items of lists.
 #[derive(Clone, Debug)]
 pub(super) enum TrevniSchema {
-    /// The values of a column, one for each entry; of an array, all values in succession.
+    /// The values of a column, one for each entry; of an array, the values of all entries, one after the other.
     Values(usize),
-    /// Lists with the lengths of an array; their items are the part below it.
+    /// Lists that have the lengths of an array, and items of the structure inside.
     Lists(usize, Box<TrevniSchema>),
-    /// The item of an array with at most one value per entry; null if it has none.
+    /// Like lists, but each entry has at most one item, and is null if it has none.
     Optional(usize, Box<TrevniSchema>),
-    /// Parts side by side.
+    /// A record, with the name and structure of each field.
     Record(Vec<(String, TrevniSchema)>),
-    /// Names for numbers; a number without a name is null.
+    /// Names for the numbers of the structure inside; a number without a name is null.
     Names(Box<TrevniSchema>, ArrayRef),
 }
 
 impl TrevniSchema {
-    /// The part of a single column.
+    /// The structure of a single column.
     pub fn leaf(column: &TrevniColumn, at: usize) -> Self {
         let values = Self::Values(at);
         if column.is_array { Self::Lists(at, Box::new(values)) } else { values }
     }
 
-    /// The type of an entry.
+    /// The Arrow type of an entry.
     ///
     /// # Errors
     /// Why a column cannot be read.
@@ -109,7 +109,7 @@ impl TrevniSchema {
         })
     }
 
-    /// Whether an entry can be missing.
+    /// Whether an entry may be missing.
     fn nullable(&self, file: &TrevniFile) -> bool {
         match self {
             Self::Values(at) => file.column(*at).is_ok_and(|(_, kind, _)| kind == TrevniType::Null),
@@ -118,7 +118,7 @@ impl TrevniSchema {
         }
     }
 
-    /// Hints about entries.
+    /// The hints for rows of this structure.
     fn hints(&self, file: &TrevniFile) -> Hints {
         let nullable = self.nullable(file);
         match self {
@@ -135,7 +135,7 @@ impl TrevniSchema {
         }
     }
 
-    /// Collects all its columns, some of them twice.
+    /// Collects all columns that the structure needs, some of them twice.
     fn columns(&self, all: &mut Vec<usize>) {
         match self {
             Self::Values(at) => all.push(*at),
@@ -149,30 +149,30 @@ impl TrevniSchema {
     }
 }
 
-/// Rows of one block.
+/// The rows of one block that are asked for.
 struct Piece<'a> {
-    /// The first row of the block.
+    /// First row of the block.
     first: u64,
     block: &'a TrevniBlock,
-    /// Rows, counted from the first row of the block.
+    /// The rows that are asked for, counted from the first row of the block.
     rows: Range<usize>,
 }
 
-/// Rows of a column of the table, or of one column of the file alone.
+/// Rows of a column of the table, or of one column of the file by itself.
 #[derive(Debug)]
 pub(super) struct ColumnRows {
     file: Arc<TrevniFile>,
     path: String,
     part: TrevniSchema,
-    /// The columns to read for a row; the first has no parent.
+    /// The columns to read for a row, of which the first has no parent.
     columns: Vec<usize>,
-    /// The stored elements are known for numbers and booleans with one value a row.
+    /// The facts name stored elements only for numbers and booleans with one value per row.
     facts: Facts,
 }
 
 impl ColumnRows {
-    /// The rows of `part`, displayed as `path`. Its first column has no parent, and all its columns have the same
-    /// number of rows.
+    /// Makes the rows of the structure `part`, displayed as `path`. Its first column must have no parent, and all its
+    /// columns must have the same number of rows.
     ///
     /// # Errors
     /// Why they cannot be read.
@@ -193,7 +193,7 @@ impl ColumnRows {
             _ => None,
         };
         let texts = match (columns.as_slice(), &data_type) {
-            // Each stored byte becomes at most two digits, or three bytes of U+FFFD.
+            // Each stored byte becomes at most two digits, or the three bytes of U+FFFD.
             ([only], DataType::LargeUtf8) => TextLength::Within(survey(only).map_or(0, |survey| survey.size)),
             _ => TextLength::Unknown,
         };
@@ -208,7 +208,7 @@ impl ColumnRows {
                 None => StoredFacts { decoded: ChunkDecoding::Always, ..StoredFacts::default() },
             },
             containers: columns.iter().map(|at| Arc::new(FileColumn { file: file.clone(), at: *at }) as _).collect(),
-            // Only nullable types can be missing.
+            // Only values of nullable types can be missing.
             outline_tells_nulls: !any_nullable(&data_type, nullable),
             ..Facts::new(len, data_type)
         };
@@ -237,13 +237,13 @@ impl ColumnRows {
         Ok(())
     }
 
-    /// Reserves `more` bytes in addition to those of these rows.
+    /// Asks for `more` bytes in addition to those that these rows already take.
     fn admit(&self, range: &RowRange, bytes: &mut u64, more: u64) -> Result<(), Error> {
         *bytes = bytes.saturating_add(more);
         self.file.opening.store().admit(&self.path, *bytes, || format!("rows {}..{}", range.start, range.end))
     }
 
-    /// The values of a column in these rows.
+    /// Reads the values of a column in these rows.
     fn values(&self, column: usize, range: &RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let (mut pieces, mut bytes): (Vec<ArrayRef>, u64) = (Vec::new(), 0);
         self.for_each(column, range, interrupt, &mut |Piece { block, rows, .. }| {
@@ -263,7 +263,7 @@ impl ColumnRows {
         }
     }
 
-    /// Start of each entry's values of an array in these rows, and the final end.
+    /// Reads where the values of each entry of an array start in these rows, and where the last ones end.
     fn starts(&self, column: usize, range: &RowRange, interrupt: &Interrupt) -> Result<Vec<i64>, Error> {
         let (mut starts, mut bytes) = (vec![0_i64], 0);
         self.for_each(column, range, interrupt, &mut |Piece { block, rows, .. }| {
@@ -277,7 +277,7 @@ impl ColumnRows {
         Ok(starts)
     }
 
-    /// The entries of a part in these rows, in the type `data_type`.
+    /// Makes the entries of a structure in these rows, as an array of the type `data_type`.
     fn made(
         &self,
         part: &TrevniSchema,
@@ -354,14 +354,14 @@ impl ColumnRows {
     }
 }
 
-/// Approximate bytes of an array's values, including memory shared with others.
+/// Approximate number of bytes in an array's values, shared memory included.
 fn weight(array: &ArrayRef) -> u64 {
     let texts = array.as_string_opt::<i64>().map(|texts| texts.value_offsets());
     let text = texts.and_then(|starts| Some(starts.last()? - starts.first()?)).unwrap_or(0) as u64;
     (array.len() as u64).saturating_mul(fixed_width(array.data_type())).saturating_add(text)
 }
 
-/// The lengths of the texts and lists in an array.
+/// The lengths of the texts and lists in an array. `None`: an array cannot hold them.
 fn outline(array: &ArrayRef) -> Option<ArrayRef> {
     Some(match array.data_type() {
         DataType::LargeUtf8 => {
@@ -383,7 +383,7 @@ fn outline(array: &ArrayRef) -> Option<ArrayRef> {
     })
 }
 
-/// Whether values of a type, or any values inside them, can be missing.
+/// Whether values of a type, or any values inside them, may be missing.
 fn any_nullable(data_type: &DataType, nullable: bool) -> bool {
     nullable
         || match data_type {
@@ -393,7 +393,7 @@ fn any_nullable(data_type: &DataType, nullable: bool) -> bool {
         }
 }
 
-/// A column of a file, in blocks.
+/// A column of a file, as a container of rows.
 #[derive(Debug)]
 struct FileColumn {
     file: Arc<TrevniFile>,
@@ -464,7 +464,7 @@ impl StoredBytes for ColumnRows {
         let (range, before) = (offset / width..end.div_ceil(width), out.len());
         let TrevniSchema::Values(column) = self.part else { return Err(self.failed("rows of no fixed width".into())) };
         let appended = self.for_each(column, &range, interrupt, &mut |Piece { first, block, rows }| {
-            // The requested bytes of these rows.
+            // These are the requested bytes of these rows.
             let byte = |row: usize| (first + row as u64) * width;
             let wanted = byte(rows.start).max(offset)..byte(rows.end).min(end);
             let place = |byte: u64| (byte - first * width) as usize;

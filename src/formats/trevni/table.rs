@@ -1,4 +1,4 @@
-//! The table of a file.
+//! Makes the table of a file.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::formats::TableFile;
 use crate::store::{Rows, Tally};
 use crate::table::{Column, Finding, Meaning, Table, Unreadable};
 
-/// The name of the format in `metadata.json`.
+/// Name of the format in `metadata.json`.
 pub(super) const FORMAT: &str = "Trevni";
 
-/// Makes the table. Its columns are the fields of the file's Avro schema, if that matches the columns; otherwise each
-/// column without parent, with its children as records in lists. After them follows each column of a record by itself,
-/// as lists.
+/// Makes the table of a file. Its columns are the fields of the file's Avro schema, if these match the columns of the
+/// file; otherwise the columns without a parent, each with its children as records in lists. After them, each column
+/// that has a parent and values follows by itself, as lists.
 pub(super) fn table(file: &Arc<TrevniFile>) -> Table {
     let header = &file.header;
     let mut findings = overlaps(file);
@@ -65,21 +65,21 @@ pub(super) fn table(file: &Arc<TrevniFile>) -> Table {
     .observed_by(file.opening())
 }
 
-/// The columns without parent.
+/// Makes the columns of the table that have no parent in the file.
 fn roots(file: &Arc<TrevniFile>) -> Vec<Column> {
     let children = children(file);
     let roots = file.header.columns.iter().enumerate().filter(|(_, column)| column.parent.is_none());
     roots.map(|(at, described)| column(file, at, &described.name, record(file, at, &children))).collect()
 }
 
-/// The column of a field of the Avro schema.
+/// Makes the column of a field of the Avro schema.
 fn of_field(file: &Arc<TrevniFile>, field: AvroField) -> Column {
     let made = column(file, field.column, &field.name, Ok(field.part));
     let times = field.times.filter(|_| file.opening().store().shows_times());
     Column { meaning: Meaning { times: times.map(|times| Box::new(Ok(times))), ..made.meaning }, ..made }
 }
 
-/// A column of the table that begins at a column of the file.
+/// Makes a column of the table that begins with this column of the file.
 fn column(file: &Arc<TrevniFile>, at: usize, name: &str, part: Result<TrevniSchema, Unreadable>) -> Column {
     let path = format!("/{name}");
     let rows = part.and_then(|part| ColumnRows::new(file, path.clone(), part));
@@ -91,7 +91,7 @@ fn column(file: &Arc<TrevniFile>, at: usize, name: &str, part: Result<TrevniSche
     Column { in_table, storage, ..Column::new(name.into(), path, id, rows, Arc::new(Tally::default())) }
 }
 
-/// The children of each column.
+/// Finds the children of each column.
 fn children(file: &TrevniFile) -> Vec<Vec<usize>> {
     let mut children = vec![Vec::new(); file.header.columns.len()];
     for (at, column) in file.header.columns.iter().enumerate() {
@@ -102,7 +102,7 @@ fn children(file: &TrevniFile) -> Vec<Vec<usize>> {
     children
 }
 
-/// A column with all readable columns below it.
+/// The structure of a column, with all readable columns below it that have as many rows.
 fn record(file: &TrevniFile, at: usize, children: &[Vec<usize>]) -> Result<TrevniSchema, Unreadable> {
     let (column, kind, _) = file.column(at)?;
     let rows = |at: usize| file.columns.get(at).and_then(|seen| Some(seen.as_ref().ok()?.rows));
@@ -120,7 +120,7 @@ fn record(file: &TrevniFile, at: usize, children: &[Vec<usize>]) -> Result<Trevn
     Ok(TrevniSchema::Lists(at, Box::new(TrevniSchema::Record(fields))))
 }
 
-/// A column by itself, in lists for all its parents.
+/// The structure of a column by itself, in a list for each of its ancestors.
 fn alone(file: &TrevniFile, at: usize) -> Result<TrevniSchema, Unreadable> {
     let column = |at: usize| file.column(at).map(|(column, ..)| column).map_err(|error| error.to_string());
     let (mut part, mut above) = (TrevniSchema::leaf(column(at)?, at), column(at)?.parent);
@@ -131,7 +131,7 @@ fn alone(file: &TrevniFile, at: usize) -> Result<TrevniSchema, Unreadable> {
     Ok(part)
 }
 
-/// Reports columns that share bytes.
+/// Reports columns that have bytes in common.
 fn overlaps(file: &TrevniFile) -> Vec<Finding> {
     let seen = file.header.columns.iter().zip(&file.columns);
     let mut spans: Vec<_> =
@@ -153,7 +153,7 @@ fn overlaps(file: &TrevniFile) -> Vec<Finding> {
     findings
 }
 
-/// Metadata as JSON: text if it is UTF-8, else hexadecimal.
+/// Shows metadata as JSON: values are text if they are UTF-8, else hexadecimal.
 fn metadata_value(metadata: &Metadata) -> Value {
     let text = |value: &[u8]| match std::str::from_utf8(value) {
         Ok(text) => text.to_owned(),
@@ -162,7 +162,7 @@ fn metadata_value(metadata: &Metadata) -> Value {
     metadata.iter().map(|(key, value)| (key.to_owned(), Value::String(text(value)))).collect::<Map<_, _>>().into()
 }
 
-/// The storage of a column for `metadata.json`.
+/// Describes how a column is stored, for `metadata.json`.
 fn storage_value(file: &TrevniFile, described: &TrevniColumn, survey: Option<&Survey>) -> Value {
     let mut value = Map::new();
     value.insert("layout".into(), "blocks".into());
