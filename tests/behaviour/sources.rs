@@ -168,7 +168,7 @@ fn members_of_a_file_in_several_are_told_as_such() {
         ("new000.h5", "new000.h5, new001.h5, new003.h5, new005.h5; not there: new002.h5, new004.h5"),
         ("new003.h5", "new000.h5, new001.h5, new003.h5, new005.h5; not there: new002.h5, new004.h5"),
         ("my run 0.h5", "h5repart -family_to_single 'my run %d.h5' WHOLE.h5"),
-        ("alone.h5", "differ by a number, from 0 on, which this one's has not"),
+        ("alone.h5", "differ by a number, from 0 on, which this name lacks"),
     ] {
         let output = hepfs(["info", folder.path().join(name).to_str().unwrap()]);
         let said = String::from_utf8(output.stderr).unwrap();
