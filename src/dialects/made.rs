@@ -1,4 +1,4 @@
-//! What dialects add to the links of a group: made-up directories, groups from other places, changes.
+//! Additions of dialects to the links of a group: made-up directories, groups from other places, changes.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};

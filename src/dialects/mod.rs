@@ -105,7 +105,7 @@ pub enum Tables {
     Loose,
 }
 
-/// What is known of a dialect before any file is opened.
+/// Facts about a dialect, known before any file is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// Name of the dialect in `metadata.json`.
@@ -128,7 +128,7 @@ impl About {
 
 /// A way of keeping tables, and the code that knows it.
 pub trait Dialect: Debug + Send + Sync {
-    /// What is known of the dialect before any file is opened.
+    /// Facts about the dialect, known before any file is opened.
     fn about(&self) -> &'static About;
 
     /// Classifies an object as its parent's listing describes it. `path` is its HDF5 path.
@@ -213,7 +213,7 @@ impl<'a> ListedObject<'a> {
 /// How a dialect classifies an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// The object is none of this dialect's: the next dialect is asked.
+    /// The object is not this dialect's: the next dialect is asked.
     No,
     /// The object is a table, shown as a directory.
     Table,
@@ -229,7 +229,7 @@ pub enum Mark {
     LookInside,
 }
 
-/// What the dialects, asked in order, say of an object.
+/// The dialects' opinions of an object, asked for in order.
 #[derive(Clone, Debug)]
 pub struct Judgement {
     /// Kind of the object in listings: `table`, `array`, `group`.
@@ -254,7 +254,7 @@ pub struct Here<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// What a dialect states about a group and its members.
+/// A dialect's opinion of a group and its members.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
     /// The dialect that claims the group; set by [`Dialects::claims`].
@@ -298,7 +298,7 @@ pub enum Role {
     Servant,
 }
 
-/// What a table is made from, and where.
+/// The object that a table is made from, and its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     /// The file that the objects lie in.

@@ -25,12 +25,12 @@ crate::table::rules! {
 /// The attribute that states the missing element.
 pub const NAME: &str = "_FillValue";
 
-/// What is wrong with a stated value that no element equals.
+/// The fault of a stated value that no element equals.
 #[derive(Clone, Debug)]
 pub struct Unfit {
     /// The stated value, and why no element equals it.
     pub found: String,
-    /// The nearest value that the type of the data has. `None`: there is none.
+    /// The nearest value that the type of the data has. `None`: it has no such value.
     pub nearest: Option<Scalar>,
 }
 
@@ -57,7 +57,7 @@ impl ExactNumber {
         super::attributes::number(attribute).map(Self::Float)
     }
 
-    /// The number as an integer. `None`: it is none, or too large.
+    /// The number as an integer. `None`: not an integer, or too large.
     pub fn whole(self) -> Option<i128> {
         match self {
             Self::Whole(whole) => Some(whole),

@@ -42,7 +42,7 @@ pub struct IndexDescription {
     /// The place that breaks the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// What was found there, or why the index could not be verified.
+    /// The state found, or the reason why the index could not be verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
 }

@@ -31,7 +31,7 @@ pub enum Verdict {
         rule: String,
         /// The place: a chunk, a row, a value.
         place: String,
-        /// What the index says there, and what the column has.
+        /// The index's claim, and the column's content.
         found: String,
     },
     /// Verification was not possible: only [`Trust::Trust`] uses the index.
@@ -41,7 +41,7 @@ pub enum Verdict {
     },
 }
 
-/// What is known of an index that may be used.
+/// Facts about an index that may be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexFacts {
     /// Whether every value that occurs in the column has a bitmap.

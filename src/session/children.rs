@@ -23,7 +23,7 @@ pub enum EntryKind {
 pub struct DirEntry {
     /// The name as shown.
     pub name: BString,
-    /// What the name stands for.
+    /// The kind of thing that has the name.
     pub kind: EntryKind,
 }
 

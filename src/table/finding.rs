@@ -79,7 +79,7 @@ pub struct Finding {
     pub section: Option<(&'static str, &'static str)>,
     /// HDF5 path of the object.
     pub path: String,
-    /// What the file has instead.
+    /// The state found instead.
     pub found: String,
     /// Number of rows that break the rule, and the first of them. `None`: the rule is not about rows.
     pub rows: Option<TallyCount>,

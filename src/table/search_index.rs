@@ -41,7 +41,7 @@ pub struct SearchIndex {
 pub struct AbsentIndex {
     /// The rule that the index breaks.
     pub rule: &'static Rule,
-    /// What the file has instead.
+    /// The state found instead.
     pub found: String,
     /// The kind of reason.
     pub reason: AbsenceReason,

@@ -79,7 +79,7 @@ enum Work {
     Statistics { learner: Arc<Learner>, rows: Arc<dyn Rows>, why_not_kept: Option<&'static str>, were_known: bool },
 }
 
-/// What became of a file or column.
+/// The outcome for a file or column.
 enum Outcome {
     Kept(String),
     WasKept(String),

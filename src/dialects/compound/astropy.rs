@@ -34,7 +34,7 @@ pub(super) const DESCRIPTION: &str = "__table_column_meta__";
 /// Longest description to read, in bytes.
 const MOST: u64 = 4 << 20;
 
-/// What astropy says about a column.
+/// astropy's description of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     pub unit: Option<String>,
@@ -153,7 +153,7 @@ impl Scanner<'_> {
         while self.rest.next_if(|one| one.is_whitespace()).is_some() {}
     }
 
-    /// Reads the next text. `None`: the value is none, or not a text.
+    /// Reads the next text. `None`: no value follows, or it is not a text.
     fn scalar(&mut self, in_flow: bool) -> Option<String> {
         loop {
             if in_flow {

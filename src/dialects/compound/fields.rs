@@ -196,7 +196,7 @@ pub(in crate::dialects) fn part_of(dataset: &Dataset, datatype: &Datatype, fill:
     Arc::new(described)
 }
 
-/// What the attributes of a dataset say about its fields, by number in display order: `FIELD_0_NAME`,
+/// The fields as the attributes of a dataset describe them, by number in display order: `FIELD_0_NAME`,
 /// `FIELD_0_ATTR_units`.
 struct About<'a> {
     names: HashMap<usize, &'a Attribute>,

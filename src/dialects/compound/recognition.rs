@@ -52,7 +52,7 @@ pub(in crate::dialects) fn is_record(dataset: &Dataset) -> bool {
     has_fields && dataset.shape.len() == 1 && !dataset.null
 }
 
-/// What the meaning of a dataset's values depends on: its producer.
+/// The producer of a dataset, on which the meaning of its values depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dialects) struct System {
     /// Whether PyTables wrote the file. PyTables takes any dataset of compounds for a table.

@@ -2,9 +2,9 @@
 //!
 //! Where a draft renamed something, the newer spelling comes first: capitals since May, underscores in April.
 
-/// What the first draft is called in rules.
+/// The first draft's name in rules.
 pub(super) const APRIL: &str = "April 2026";
-/// What the July draft is called in rules.
+/// The July draft's name in rules.
 pub(super) const JULY: &str = "July 2026";
 
 /// Name of the dialect, for `metadata.json`.

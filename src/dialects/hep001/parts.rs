@@ -57,7 +57,7 @@ impl TableGroup<'_> {
         }
     }
 
-    /// What the judging draft is called in findings.
+    /// The judging draft's name in findings.
     pub fn revision(&self) -> &'static str {
         if matches!(self.draft, Draft::April | Draft::MayJune) { APRIL } else { JULY }
     }

@@ -357,7 +357,7 @@ fn texts(
     })
 }
 
-/// Whether characters make up a single text: they lie along one axis, or there are none.
+/// Whether characters make up a single text: they lie along one axis, or the array is empty.
 fn is_one(dataset: &Dataset) -> bool {
     attribute(&dataset.attributes, EMPTY).is_some() || dataset.shape.iter().any(|extent| *extent <= 1)
 }

@@ -100,7 +100,7 @@ pub(super) enum ShapeMatch {
 #[derive(Debug)]
 pub(super) struct Shapes<'a> {
     members: Vec<(&'a BString, &'a Arc<Dataset>)>,
-    /// What was counted of members, by the length of their first axis.
+    /// Counts of members, by the length of their first axis.
     counts: HashMap<u64, Count<'a>>,
     /// Whether some member is longer than one. Then members of a single element, or of none, do not count.
     has_longer: bool,
@@ -112,7 +112,7 @@ pub(super) struct Shapes<'a> {
     of_axes: [Option<&'a BString>; AXES.len()],
 }
 
-/// What was counted of the members of one length.
+/// Counts of the members of one length.
 #[derive(Clone, Copy, Debug)]
 struct Count<'a> {
     rows: u64,

@@ -234,7 +234,7 @@ struct Opened {
     tally: Arc<Tally>,
     data: Arc<Dataset>,
     of_numpy: Option<OfNumpy>,
-    /// Length of the mask, if it is shorter than the values. `None`: it is long enough, or there is none.
+    /// Length of the mask, if it is shorter than the values. `None`: it is long enough, or the column has no mask.
     unmasked: Option<u64>,
 }
 

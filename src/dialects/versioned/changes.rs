@@ -20,7 +20,7 @@ const MOST_GROUPS: usize = 1 << 20;
 /// Most bytes in the paths of pending groups, and of the datasets found.
 const MOST_BYTES: usize = 64 << 20;
 
-/// What a link in a version leads to.
+/// The target of a link in a version.
 #[derive(Clone, Copy)]
 enum Member<'a> {
     Group(ObjectId),
@@ -42,7 +42,7 @@ struct Walk<'a> {
     bytes: usize,
 }
 
-/// Finds the datasets that were added, removed or changed since the version before. If there is none before, all were
+/// Finds the datasets that were added, removed or changed since the version before. In the first version, all were
 /// added.
 ///
 /// # Errors

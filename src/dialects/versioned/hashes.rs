@@ -123,7 +123,7 @@ impl<'a> Chunks<'a> {
         Some(Self { raw, texts, extents, clipped, tried: 0, interrupt })
     }
 
-    /// Checks the chunks against a table of hashes. Returns the mismatches in words. `None`: there are none, or the
+    /// Checks the chunks against a table of hashes. Returns the mismatches in words. `None`: all match, or the
     /// table has another form.
     fn verify(&mut self, hashes: &StoredDataset, largest: Option<i128>) -> Result<Option<String>, Error> {
         let Some(places) = places(hashes) else { return Ok(None) };

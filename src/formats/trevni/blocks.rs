@@ -56,7 +56,7 @@ impl Survey {
     /// Adds a block to the totals.
     ///
     /// # Errors
-    /// What is wrong with the descriptor.
+    /// The fault of the descriptor.
     pub fn add(&mut self, column: &TrevniColumn, block: BlockDescriptor) -> Result<(), codec::Error> {
         let (rows, size) = (u64::from(block.rows), u64::from(block.size));
         if let (Ok((kind, _)), false, None) = (&column.form, column.is_array, column.parent) {

@@ -187,7 +187,7 @@ pub(super) struct Sandbox {
     pub landlock: bool,
     /// Whether the system-call filter is active.
     pub seccomp: bool,
-    /// What the sandbox lacks, in words.
+    /// The protection that the sandbox lacks, in words.
     pub notes: Vec<String>,
 }
 

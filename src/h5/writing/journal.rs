@@ -95,7 +95,7 @@ fn decode(bytes: &[u8]) -> Option<Vec<JournalChange>> {
     rest.is_empty().then_some(changes)
 }
 
-/// What became of a file that may have a journal beside it.
+/// The outcome for a file that may have a journal beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::h5) enum JournalRecovery {
     /// No journal, or an empty one.

@@ -32,7 +32,7 @@ const MOST_VALUES: u64 = 1 << 20;
 /// Most values to look up in filters.
 const MOST_ASKED: usize = 64;
 
-/// What a search index did for a condition.
+/// The contribution of a search index to a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UsedIndex {
     /// HDF5 path of the index.

@@ -13,7 +13,7 @@ use super::ranges::{Lie, ValueTest};
 use crate::source::Interrupt;
 use crate::store::statistics::{Statistics, Summary};
 
-/// What a source says of a range of rows.
+/// The opinion of statistics or an index about a range of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowsVerdict {
     /// No row matches.

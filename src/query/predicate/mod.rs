@@ -173,7 +173,7 @@ pub enum Error {
     Syntax {
         /// Offset in the text where parsing failed.
         at: usize,
-        /// What is wrong: often what was expected, and what was found.
+        /// The fault: often the expected text and the one found.
         what: String,
     },
     /// The column does not exist, or is not part of the table.
@@ -181,7 +181,7 @@ pub enum Error {
     Column {
         /// Offset of the column's name in the expression.
         at: usize,
-        /// What is wrong with the column.
+        /// The fault of the column.
         what: String,
         /// Columns that predicates can use.
         known: String,

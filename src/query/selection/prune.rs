@@ -13,7 +13,7 @@ use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::store::statistics::{Scalar, Statistics};
 
-/// What is known about the columns of a predicate at one moment.
+/// Facts about the columns of a predicate at one moment.
 pub(in crate::query) struct Pruner {
     by_column: Vec<Option<Arc<Statistics>>>,
     rows: Vec<Arc<dyn Rows>>,

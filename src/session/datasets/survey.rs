@@ -59,7 +59,7 @@ pub(crate) struct MultiFileTable {
     held: Mutex<Option<HashMap<BString, At>>>,
 }
 
-/// What the files shown depend on, as of the last survey.
+/// The inputs that decide which files are shown, as of the last survey.
 #[derive(Default)]
 struct Now {
     changes: u64,
@@ -67,7 +67,7 @@ struct Now {
     left_out: Arc<[LeftOut]>,
 }
 
-/// What a survey saw, and when it was made.
+/// The result of a survey, and its time.
 struct Survey {
     changes: u64,
     at: Instant,
@@ -77,7 +77,7 @@ struct Survey {
     outcome: Arc<Outcome>,
 }
 
-/// What a survey saw in one file.
+/// The result of a survey for one file.
 #[derive(Clone)]
 struct Seen {
     identity: Option<Identity>,
@@ -291,7 +291,7 @@ impl MultiFileTable {
         Outcome { fields, since, files: files.collect(), left_out, left_out_since, below }
     }
 
-    /// What the survey of the dataset above says of a file in this state, if the file lacks the name or cannot be
+    /// The verdict of the survey of the dataset above on a file in this state, if the file lacks the name or cannot be
     /// listed.
     fn known_above(&self, file: &BString, identity: Option<Identity>) -> Option<Seen> {
         let (above, name) = self.above.as_ref()?;

@@ -354,7 +354,7 @@ type Last = (Option<Arc<Dataset>>, Arc<Siblings>);
 /// is not shown.
 type Directory<'a> = (&'a Link, Option<Box<ShownMember>>, Result<Below, String>);
 
-/// What stands behind the name of a subdirectory.
+/// The thing behind the name of a subdirectory.
 enum Below {
     Group(ObjectId),
     Other(Box<Child>),

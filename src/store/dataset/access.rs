@@ -76,7 +76,7 @@ impl ElementAccess {
     }
 }
 
-/// What the options allow to read: whether elements in other files, and whether only what libhdf5 can decode.
+/// The reads that the options allow: whether elements in other files, and whether only what libhdf5 can decode.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reach {
     follow: bool,
@@ -84,7 +84,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// What the options allow for a file.
+    /// The reads that the options allow for a file.
     pub fn of(file: &File) -> Self {
         Self { follow: file.client().follows_external(), by_library: file.store().decoder() == Decoder::Library }
     }

@@ -25,7 +25,7 @@ impl CodeLabels {
     /// More labels than a block has rows are not worth scanning for each block.
     pub const MOST: u64 = super::GRAIN;
 
-    /// Prepares labels. `None`: they are not text, some are null, or there are none.
+    /// Prepares labels. `None`: they are not text, some are null, or the set is empty.
     pub fn new(labels: &ArrayRef) -> Option<Self> {
         let labels = labels.as_string_opt::<i64>().filter(|labels| labels.null_count() == 0)?;
         let first = (0..labels.len()).min_by_key(|code| labels.value(*code))?;

@@ -29,7 +29,7 @@ pub struct ChainRows {
 }
 
 impl ChainRows {
-    /// Chains `parts`. `None`: there are none, or their types differ.
+    /// Chains `parts`. `None`: no part is given, or their types differ.
     pub fn new(parts: Vec<Arc<dyn Rows>>) -> Option<Self> {
         let data_type = parts.first()?.data_type().clone();
         let is_one = parts.iter().all(|part| *part.data_type() == data_type);

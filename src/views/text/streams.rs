@@ -21,7 +21,7 @@ struct Stream {
     run: usize,
 }
 
-/// What to render ahead of a sequential reader.
+/// The blocks to render ahead of a sequential reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views) struct ReadAhead {
     /// Number of blocks to render ahead.

@@ -155,7 +155,7 @@ fn is_outside_of(all: &Summary, value: &Scalar) -> bool {
     order(&all.min).is_some_and(Ordering::is_gt) || order(&all.max).is_some_and(Ordering::is_lt)
 }
 
-/// The rows from `start` on that equal a value, or have an item that does; `None`: there are none.
+/// The rows from `start` on that equal a value, or have an item that does; `None`: no row does.
 fn equal_to(start: u64, array: &ArrayRef, value: &Scalar) -> Option<TallyCount> {
     let (mut items, mut of_row) = (array.clone(), 1_usize);
     while let Some(lists) = items.as_fixed_size_list_opt() {

@@ -18,7 +18,7 @@ use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, File, Rows, StoredDataset};
 use crate::table::{Column, Table, did_you_mean};
 
-/// What the table calls the parts of its indexes.
+/// The table's names for the parts of its indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IndexNames {
     /// Name of the group of indexes.
@@ -61,7 +61,7 @@ pub(super) struct IndexedColumn {
     pub is_ordered: bool,
     /// The draft to write indexes by.
     pub revision: Revision,
-    /// What the table calls the parts of its indexes.
+    /// The table's names for the parts of its indexes.
     pub names: IndexNames,
     /// How to store references.
     pub references: References,
@@ -195,7 +195,7 @@ pub(super) fn group_at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> R
     Ok(group)
 }
 
-/// What the table calls the parts of its indexes: in July always in capitals, before that in the spelling that the
+/// The table's names for the parts of its indexes: in July always in capitals, before that in the spelling that the
 /// table uses.
 fn names(group: &Group, revision: Revision) -> IndexNames {
     let has = |names: &IndexNames| {

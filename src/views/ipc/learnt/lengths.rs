@@ -40,7 +40,7 @@ impl std::fmt::Debug for LengthsPass {
     }
 }
 
-/// What the pass learnt about a piece of rows.
+/// The lengths that the pass found in a piece of rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::views::ipc) struct Learnt {
     /// For each column, the numbers counted by [`lengths_of`].

@@ -61,7 +61,7 @@ pub(super) struct StreamGroup {
 /// A node of the schema.
 #[derive(Debug)]
 pub(super) struct IpcNode {
-    /// What the node's buffers contain.
+    /// The content of the node's buffers.
     pub kind: IpcNodeKind,
     /// The index of the node's validity bitmap among those of the column, if it has one.
     pub nulls: Option<usize>,
@@ -71,7 +71,7 @@ pub(super) struct IpcNode {
     pub length: Option<usize>,
 }
 
-/// What a node's buffers contain.
+/// The content of a node's buffers.
 #[derive(Debug)]
 pub(super) enum IpcNodeKind {
     /// Little-endian values of this many bytes.

@@ -24,7 +24,7 @@ const MOST_ROW: u64 = 1 << 30;
 /// of rows.
 const SHORT_LABELS: u64 = 1 << 16;
 
-/// What is given for a column beyond the hints of its rows.
+/// Properties of a column beyond the hints of its rows.
 #[derive(Clone, Debug, Default)]
 pub(in crate::views::parquet) struct Given {
     /// Labels of the column's categories, if they were read.

@@ -24,7 +24,7 @@ const UNORDERED: i32 = 0;
 const ASCENDING: i32 = 1;
 const DESCENDING: i32 = 2;
 
-/// What is known about the values of a leaf column.
+/// Facts about the values of a leaf column.
 #[derive(Debug)]
 pub(in crate::views::parquet) struct KnownLeaf {
     pub physical: Physical,
@@ -51,7 +51,7 @@ impl KnownLeaf {
     }
 }
 
-/// What the column index says of a page.
+/// The entry of a page in the column index.
 #[derive(Debug, PartialEq)]
 struct PageValues {
     /// Number of nulls, if known.

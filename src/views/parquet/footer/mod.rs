@@ -42,7 +42,7 @@ const FILTER_FIELDS: usize = 16;
 /// Number of the file's last bytes: length of the footer and `PAR1`.
 const TRAILER: u64 = 8;
 
-/// What the footer says of a leaf column.
+/// The footer's entry for a leaf column.
 #[derive(Clone, Debug)]
 pub(super) struct LeafEntry {
     /// Encoding of the leaf's values.

@@ -28,7 +28,7 @@ const LOCATION: u64 = 27;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::views::parquet) struct ChunkIndex {
     pub offsets: (u64, u32),
-    /// The column index. `None`: there is none.
+    /// The column index. `None`: the column has no such index.
     pub columns: Option<(u64, u32)>,
 }
 

@@ -344,7 +344,7 @@ impl Out<'_, '_> {
     }
 }
 
-/// What the encoders of all columns share.
+/// State that the encoders of all columns share.
 #[derive(Debug)]
 pub(super) struct SharedPackers {
     /// Idle compressors, each of which takes about a megabyte.

@@ -50,7 +50,7 @@ const TEXTS: [&str; 6] = ["", "NA", "<missing>", "<null>", "\u{fffd}", "\u{1a}mi
 /// Bytes of the longest of these texts.
 pub(super) const LONGEST_TEXT: usize = 9;
 
-/// What the first pattern of bytes begins with, and, if patterns are longer than this, each of them. A counter follows,
+/// The start of the first pattern of bytes, and, if patterns are longer than this, each of them. A counter follows,
 /// since neither erased flash memory nor padding leaves such bytes.
 const MARK: &[u8] = b"FILL";
 

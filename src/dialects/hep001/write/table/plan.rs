@@ -67,7 +67,7 @@ pub(super) struct PlannedDataset {
 }
 
 impl PlannedDataset {
-    /// The element that stands for null. `None`: there is none, or it is a string of variable length.
+    /// The element that stands for null. `None`: no element does, or it is a string of variable length.
     pub fn fill(&self) -> Option<&[u8]> {
         match &self.fill {
             FillSetting::Bytes(bytes) => Some(bytes),

@@ -14,7 +14,7 @@ pub(super) fn plain(data_type: &DataType) -> &DataType {
     }
 }
 
-/// What the attribute `arrow_type` calls a type that HEP001 does not have. `None`: any other type.
+/// The value of the attribute `arrow_type` for a type that HEP001 lacks. `None`: any other type.
 pub(super) fn declared(data_type: &DataType) -> Option<String> {
     Some(match data_type {
         DataType::Timestamp(unit, None) => format!("timestamp[{}]", short(unit)),
@@ -31,7 +31,7 @@ pub(super) fn declared(data_type: &DataType) -> Option<String> {
     })
 }
 
-/// What the attribute `units` says of a time type. `None`: any other type.
+/// The value of the attribute `units` for a time type. `None`: any other type.
 pub(super) fn units(data_type: &DataType) -> Option<String> {
     Some(match data_type {
         DataType::Timestamp(unit, _) => format!("{} since 1970-01-01 00:00:00", long(unit)),
