@@ -61,7 +61,7 @@ fn files_that_differ_are_one_table_as_pandas_makes_it() {
     );
     let findings = mounted.text(".hepfs/findings");
     let cut = findings.lines().find(|line| line.contains("file/truncated")).unwrap_or_default();
-    assert!(cut.contains("day_25.h5") && cut.contains("it is cut short"), "{findings}");
+    assert!(cut.contains("day_25.h5") && cut.contains("the file is truncated"), "{findings}");
 }
 
 /// NumPy: of 2^53 + 0 … 39 every other one is no float64.
