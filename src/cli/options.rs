@@ -183,9 +183,10 @@ pub(super) enum TimeDisplay {
 /// The option for NaN.
 #[derive(Clone, Debug, Args)]
 pub(super) struct NanOption {
-    /// Meaning of NaN in a column of floats. `auto`: missing in data frames of pandas and AnnData, a value elsewhere;
-    /// `null`: missing in every table; `value`: a value, as stored. NumPy files, `.raw` and text files of one column
-    /// always have NaN; so do Arrow files of a mount, except with `null`
+    /// Meaning of NaN in a column of floats, unless it is the column's fill value, which is missing. `auto`: missing in
+    /// data frames of pandas, AnnData and h5Seurat, a value elsewhere; `null`: missing in every table; `value`: a
+    /// value, as stored. NumPy files, `.raw` and text files of one column always have NaN; so do Arrow files of a
+    /// mount, except with `null`
     #[arg(
         id = "nan",
         long = "nan",

@@ -130,7 +130,7 @@ impl Default for Options {
 /// The meaning of NaN in a column of floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum NanPolicy {
-    /// A null if the software that wrote the table treats NaN so (pandas, AnnData), otherwise a value.
+    /// A null if the software that wrote the table treats NaN so (pandas, AnnData, h5Seurat), otherwise a value.
     #[default]
     Auto,
     /// A null in every column.

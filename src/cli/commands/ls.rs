@@ -18,8 +18,8 @@ use crate::views::{Effort, Size};
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hepfs ls -l run.h5:run_042/columns")]
 pub(in crate::cli) struct Arguments {
-    /// Also print sizes; `<=` marks a bound, where the exact size takes a pass over the values (`hepfs prepare` makes
-    /// it ahead)
+    /// Also print sizes; `<=` marks one that no pass over the values has confirmed (`hepfs prepare` makes it ahead): of
+    /// text a bound, of Parquet and Arrow files the final size
     #[arg(short, long)]
     long: bool,
 

@@ -33,9 +33,10 @@ const LONGEST_WRITE: Duration = Duration::from_secs(30);
 /// Compute sizes and statistics ahead of a mount, and keep them
 ///
 /// The exact size of a text file takes a pass over its values, for which the first `open` in a mount waits; so do
-/// Parquet and Arrow files with text, lists or missing values. This command makes these passes now, learns the minimum
-/// and maximum of every stretch of a column (Parquet files have them, and readers skip what they rule out), and keeps
-/// it all in the cache folder (--cache-folder), where mounts find it until the HDF5 file changes. Files whose sizes are
+/// Parquet and Arrow files with lists or texts of variable length. This command makes these passes now, learns the
+/// minimum and maximum of every stretch of a column (Parquet files have them, and readers skip what they rule out), and
+/// keeps it all in the cache folder (--cache-folder). Later mounts with the same options for CSV, times and missing
+/// values find it there until the HDF5 file changes; a mount that runs already does not. Files whose sizes are
 /// arithmetic (.npy, .raw of numbers, ...) need nothing.
 ///
 /// Prints a line for each file or column: its size, the time it took, and `kept`, `was kept`, or what went wrong; then

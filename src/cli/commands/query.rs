@@ -31,8 +31,8 @@ const FIRST_ROWS: u64 = 1 << 18;
 /// Conditions are = != < <= > >=, between, in, like '%abc_', is null and is nan, joined by and, or, not, parentheses; a
 /// column of booleans may stand alone. Texts, dates and lengths of time ('10 min') are quoted; names of columns that
 /// are no words stand in backquotes, and fields of compounds behind a point: position.x. A missing value satisfies `is
-/// null` alone, as in SQL. Labels and names of enumerations are text; ordered categories have their order. `order by
-/// COLUMN [desc], ...` and `limit N` may follow, or stand alone.
+/// null` alone, as in SQL, but `is nan` too if it is stored as NaN. Labels and names of enumerations are text; ordered
+/// categories have their order. `order by COLUMN [desc], ...` and `limit N` may follow, or stand alone.
 ///
 /// Stretches of 65,536 rows are skipped if their known minimum and maximum rule them out: `hepfs prepare --stats`
 /// learns these, and so does a query that reads a column in full. Search indexes of the file help as well, once `hepfs
@@ -291,8 +291,8 @@ fn explained(expression: &str, error: &query::Error) -> String {
 /// Logs with `-v` how the rows were found.
 fn explain(explained: &Explained) {
     tracing::info!(
-        "{} blocks of 65,536 rows: {} without a match, {} that match entirely, {} decided by search indexes, \
-         {} decoded ({} bytes)",
+        "{} blocks of 65,536 rows: {} without a match, {} that match entirely, {} decided by search indexes \
+         (counted each time), {} decoded ({} bytes)",
         explained.blocks,
         explained.blocks_without,
         explained.blocks_within,

@@ -21,8 +21,8 @@ use crate::source::Interrupt;
 ///
 /// The file must not be open elsewhere: the command holds the HDF5 lock. Each index is computed before the file is
 /// touched, one after the other, and replaces one of the same kind. A mount of the file shows the new index a moment
-/// later. If the run dies, the file stays readable, with the index or without; the next `hepfs index build` or `drop`
-/// undoes a half-made change, which `hepfs check` reports.
+/// later. If the run is killed, the file stays readable, with the index or without; after a power loss perhaps not. The
+/// next command that writes to the file undoes a half-made change, which `hepfs check` reports.
 ///
 /// A table with NROWS gets indexes of HEP001's July revision, any other one those of April; --revision insists on one.
 #[derive(Debug, Args)]

@@ -15,8 +15,8 @@ use crate::source::Interrupt;
 
 /// List the search indexes of tables, and what is known of each
 ///
-/// Reads no index and no column. Exit code: 0 if every table was listed, whatever is known of its indexes; 1 if a run
-/// of `hepfs index` ended while it changed a file; 2 if a directory could not be listed.
+/// Reads no index and no column. Exit code: 0 if every table was listed, whatever is known of its indexes; 1 if a
+/// command that writes ended while it changed a file; 2 if a directory could not be listed.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// Print a JSON object per line, as in .hepfs/indexes

@@ -21,8 +21,8 @@ use crate::views::printable;
 /// Compare search indexes with their columns, in full
 ///
 /// Mounts and queries use an index once it is verified (--indexes). The cache folder keeps the verdict until the file
-/// changes, and the statistics of the columns read. Exit code: 0 if every index is right; 1 if one is wrong or breaks a
-/// rule, or a run of `hepfs index` ended while it changed a file; 2 if one could not be verified.
+/// changes, and the statistics of the columns read. Exit code: 0 if every index is right; 1 if one is wrong, stale or
+/// breaks a rule, or a command that writes ended while it changed a file; 2 if one could not be verified.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// Print a JSON object per line, as in .hepfs/indexes
