@@ -192,7 +192,7 @@ crate::table::rules! {
     INDEX_LINK: Error "hep001/index-backlink" ["April 2026" "8.2"]
         "a search index and its column refer to each other" => "write both references, or neither";
     INDEX_KIND: Error "hep001/index-kind" ["April 2026" "8.3", "July 2026" "13"]
-        "every search index has a KIND, and refers to every other dataset there"
+        "every dataset there has a KIND, or a search index refers to it"
         => "write KIND, or remove the dataset";
     INDEX_KIND_STORAGE: Error "hep001/index-kind-storage" ["April 2026" "8.3", "July 2026" "11.3"]
         "KIND is a scalar, fixed-length ASCII string" => "write KIND as H5T_C_S1";

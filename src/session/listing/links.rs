@@ -27,7 +27,7 @@ const MOST_LINKS: usize = 64;
 
 /// Reasons why a link is not shown.
 const NOWHERE: &str = "its target is not shown";
-const SERVANT: &str = "it leads to a servant of a table, which is not shown by itself";
+const SERVANT: &str = "it leads to a part of a table, which is not shown by itself";
 
 /// The path from the root group to a directory.
 #[derive(Clone, Debug, Default)]
