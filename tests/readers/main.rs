@@ -1,9 +1,9 @@
 //! Other software against real mounts: every value that pyarrow, DuckDB, polars, pandas, fastparquet, NumPy and the
 //! commands of a shell find must be the one that h5py stored.
 //!
-//! In `scripts/hepfs_tools/reading`, `fixture.py` writes the files and the expected values, and `check.py` runs a reader.
-//! The Python packages come from `scripts/setup --tests`. `HEPFS_TEST_READER=DuckDB` runs that reader alone. All readers
-//! share a mount: what one has asked for, others find in the page cache, as on a user's machine.
+//! In `scripts/hepfs_tools/reading`, `fixture.py` writes files and expected values, and `check.py` runs a reader. The
+//! Python packages come from `scripts/setup --tests`. `HEPFS_TEST_READER=DuckDB` runs that reader alone. All readers
+//! share a mount: bytes that one has read, others find in the page cache, as on a user's machine.
 
 #[path = "../support/mod.rs"]
 mod support;

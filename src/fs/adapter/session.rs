@@ -196,7 +196,7 @@ pub(in crate::fs) fn session_threads() -> usize {
     cores() + 2
 }
 
-/// Whether the kernel has ended the session of this device: somebody unmounted or aborted it.
+/// Whether the kernel has ended the session of this device, after an unmount or an abort.
 fn is_over(device: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::from_borrowed_fd(device, PollFlags::empty())];
     poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::ERR)

@@ -94,14 +94,14 @@ impl Mount {
         self.invalidator().stale();
     }
 
-    /// Waits until somebody unmounts it.
+    /// Waits until the mount is unmounted.
     pub fn wait(mut self) -> MountEnd {
         self.server.ended().recv().ok();
         self.over = true;
         MountEnd::Outside
     }
 
-    /// Waits for a signal and then unmounts, or until somebody else unmounts it.
+    /// Waits for a signal and then unmounts, or until another process unmounts it.
     ///
     /// # Errors
     /// If it cannot be unmounted.

@@ -5,7 +5,7 @@
 //! number never appear in the new file.
 //!
 //! A number is a keyed hash of the parent's number and the name, so a listing can compute a name's number without
-//! storing the name: a directory of a million names costs nothing until somebody looks them up.
+//! storing the name: a directory of a million names costs nothing until the kernel looks them up.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};

@@ -58,7 +58,7 @@ impl OpenNode {
         self.ahead = other.ahead.clone();
     }
 
-    /// Whether somebody waits for a read, which may also be a read-ahead of the kernel that no program needs.
+    /// Whether a program waits for a read. Otherwise it is a read-ahead of the kernel that no program needs.
     ///
     /// Programs announce their reads (`POSIX_FADV_WILLNEED`; Arrow announces all column chunks at once). The kernel
     /// then fetches some of the bytes into a page cache that reads of a [direct](Self::is_direct) file bypass. Mappings

@@ -559,7 +559,7 @@ impl Inner {
                     }
                     state.info = Some(info.clone());
                 }
-                // This worker is useless; the next request tries again, since somebody may have repaired the file.
+                // This worker is useless; the next request tries again: the file may be repaired by then.
                 _ => state.worker = None,
             }
         }

@@ -89,7 +89,7 @@ impl Drop for Nursery {
 #[derive(Debug)]
 pub(super) struct Process {
     id: libc::pid_t,
-    /// The exit status, once somebody has waited for the process: from then on another one may get this id.
+    /// The exit status, once the process was waited for: from then on another one may get this id.
     status: Option<ExitStatus>,
 }
 
@@ -120,7 +120,7 @@ impl Process {
     /// Kills the process and waits for it. It holds nothing that a signal could damage: it only reads.
     pub fn end(&mut self) {
         if self.status.is_none() {
-            // SAFETY: plain numbers; a child keeps its id until somebody waits for it.
+            // SAFETY: plain numbers; a child keeps its id until it is waited for.
             unsafe { libc::kill(self.id, libc::SIGKILL) };
         }
         let _ = self.wait_with(0);

@@ -32,7 +32,7 @@ const MANY: usize = 4;
 /// its later reads, so the requests may be for any rows.
 const RECENT: usize = 64;
 
-/// Flag that distinguishes slabs from chunks in the cache: no grid has so many chunks.
+/// Flag that distinguishes slabs from chunks in the cache: no grid has 2^63 chunks.
 const MARK: u64 = 1 << 63;
 
 /// The fields of a dataset, and recent requests for them.

@@ -29,7 +29,7 @@ pub(super) use labels::named;
 pub use scalar::{LONGEST_TEXT, Scalar, ScalarKind, Summary};
 pub use scan::summary;
 
-/// Decodes an entry of the cache folder and encodes it again; `None`: no statistics of so many rows of this kind.
+/// Decodes an entry of the cache folder and encodes it again; `None`: not the statistics of `rows` rows of this kind.
 #[cfg(feature = "fuzzing")]
 pub fn encoded_again(entry: &[u8], kind: ScalarKind, rows: u64) -> Option<Vec<u8>> {
     let blocked = crate::store::Blocked::new(rows, GRAIN, None);
