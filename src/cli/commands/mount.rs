@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
@@ -14,11 +14,13 @@ use clap::{Args, ValueEnum};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::process::{Signal, getpid, kill_process};
 
 use crate::cli::limits::allow_open_files;
 use crate::cli::options::{FileOptions, ParquetOptions, ReadingOptions, Showing};
 use crate::cli::{Error, logging, place};
 use crate::formats::shell_word;
+use crate::fs::mount::namespace::is_descriptor;
 use crate::fs::mount::{ListedXattrs, Mount, MountError, MountOptions, StopSignals};
 use crate::fs::tree;
 use crate::fs::watch::Watch;
@@ -58,7 +60,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
 
-    /// An existing directory
+    /// An existing directory; or /dev/fd/N, a descriptor of /dev/fuse that somebody else mounted
     #[arg(required = true, value_name = "MOUNTPOINT")]
     mountpoint: PathBuf,
 
@@ -66,10 +68,25 @@ pub(in crate::cli) struct Arguments {
     #[arg(short, long)]
     foreground: bool,
 
+    #[command(flatten)]
+    serving: Serving,
+
+    /// Started by ourselves: tell standard output when the mount answers.
+    #[arg(long, hide = true)]
+    background: bool,
+
+    /// Started by ourselves: end with the process that reads standard output.
+    #[arg(long, hide = true)]
+    bound: bool,
+}
+
+/// How the sources are served: the options that `mount` and `run` share.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Serving {
     /// Let other users read too, as far as the files' modes permit (an ordinary user needs `user_allow_other` in
     /// /etc/fuse.conf)
     #[arg(long)]
-    allow_other: bool,
+    pub allow_other: bool,
 
     /// Bypass the page cache: faster for programs that stream large blocks once, slower for small reads
     #[arg(long)]
@@ -87,17 +104,13 @@ pub(in crate::cli) struct Arguments {
     reading: ReadingOptions,
 
     #[command(flatten)]
-    showing: Showing,
+    pub showing: Showing,
 
     #[command(flatten)]
     files: FileOptions,
 
     #[command(flatten)]
     parquet: ParquetOptions,
-
-    /// Started by ourselves: tell standard output when the mount answers.
-    #[arg(long, hide = true)]
-    background: bool,
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
@@ -105,16 +118,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         let given = printable(&arguments.mountpoint.display().to_string());
         return Err(Error::Usage(format!("mount {given}: two things are needed, SOURCE and MOUNTPOINT (a directory)")));
     }
-    for text in arguments.sources.iter().filter(|source| !source.exists()) {
-        if let (source, path) = place::split(text.as_os_str())
-            && !path.is_empty()
-        {
-            let (text, whole) = (text.display(), source.display());
-            return Err(Error::Usage(format!(
-                "{text}: a mount shows whole files: mount {whole}, and look into {path}"
-            )));
-        }
-    }
+    check_sources(&arguments.sources)?;
     if arguments.background {
         return run_in_background(arguments, verbose);
     }
@@ -130,8 +134,23 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         return served.serve();
     }
     // The background process returns a reason, but no exit code, so check the options here.
-    arguments.showing.settings()?;
+    arguments.serving.showing.settings()?;
     start_background(arguments, verbose)
+}
+
+/// Refuses the name of a table within a file.
+pub(in crate::cli) fn check_sources(sources: &[PathBuf]) -> Result<(), Error> {
+    for text in sources.iter().filter(|source| !source.exists()) {
+        if let (source, path) = place::split(text.as_os_str())
+            && !path.is_empty()
+        {
+            let (text, whole) = (text.display(), source.display());
+            return Err(Error::Usage(format!(
+                "{text}: a mount shows whole files: mount {whole}, and look into {path}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A mount, with everything that it needs.
@@ -140,15 +159,17 @@ pub(in crate::cli) struct Served {
     session: Arc<Session>,
     stop: StopSignals,
     _watch: Option<Arc<Watch>>,
+    _asker: Option<Asker>,
 }
 
 impl Served {
     /// Mounts and watches the sources; `asker` watches the process that waits for that.
     fn start(arguments: &Arguments, asker: Option<Asker>) -> Result<Self, Error> {
-        let parquet_statistics = arguments.parquet.are_shown();
-        let formats = arguments.files.formats();
-        let settings = Settings { parquet_statistics, formats, ..arguments.showing.settings()? };
-        let session = arguments.reading.session(settings)?;
+        let serving = &arguments.serving;
+        let parquet_statistics = serving.parquet.are_shown();
+        let formats = serving.files.formats();
+        let settings = Settings { parquet_statistics, formats, ..serving.showing.settings()? };
+        let session = serving.reading.session(settings)?;
         session.store.kept().try_out();
         allow_open_files();
         let sources = absolute(&arguments.sources)?;
@@ -156,24 +177,31 @@ impl Served {
         // Up to here a signal ends the process as usual, and so does the exit of the waiting process. From here on
         // there may be a mount to take down.
         let stop = StopSignals::catch()?;
-        drop(asker);
+        let asker = match (asker, arguments.bound) {
+            (Some(asker), true) => Some(asker.bind()),
+            _ => None,
+        };
         let name = sources.iter().map(|source| source.as_os_str().as_bytes()).collect::<Vec<_>>();
         let total_bytes =
             sources.iter().filter_map(|source| std::fs::metadata(source).ok()).map(|metadata| metadata.len()).sum();
         let options = MountOptions {
-            allow_other: arguments.allow_other,
-            direct_io: arguments.direct_io,
-            xattrs: arguments.xattrs,
+            allow_other: serving.allow_other,
+            direct_io: serving.direct_io,
+            xattrs: serving.xattrs,
             source_name: bstr::join(" ", name).into(),
             sources: sources.clone(),
             total_bytes,
             ..Default::default()
         };
         let mountpoint = &arguments.mountpoint;
-        let mount = Mount::new(root, mountpoint, &options).map_err(|error| refused(error, &sources))?;
+        let mount = match is_descriptor(mountpoint) {
+            true => Mount::adopt(root, mountpoint, &options),
+            false => Mount::new(root, mountpoint, &options),
+        };
+        let mount = mount.map_err(|error| refused(error, &sources))?;
         let watch = watch(&mount, &sources, &session);
         tracing::info!("mounted {} on {}", options.source_name, mountpoint.display());
-        Ok(Self { mount, session, stop, _watch: watch })
+        Ok(Self { mount, session, stop, _watch: watch, _asker: asker })
     }
 
     /// Serves until a signal or an unmount ends it.
@@ -187,35 +215,57 @@ impl Served {
     }
 }
 
-/// Watches the process that started this one in the background and waits for its mount. If it ends before the mount
+/// Watches the process that started this one in the background, and waits for its mount. If it ends before the mount
 /// answers, this process exits. Dropping this ends the watch.
-struct Asker(Arc<Mutex<bool>>);
+struct Asker(Arc<Mutex<Watching>>);
+
+/// The phase of this process, for which the end of the other means something else.
+#[derive(Clone, Copy)]
+enum Watching {
+    /// Nothing is mounted yet: exit.
+    Opening,
+    /// The mount belongs to the other process: unmount.
+    Bound,
+    /// The mount stays.
+    Over,
+}
 
 impl Asker {
     fn watch() -> Self {
-        let is_over = Arc::new(Mutex::new(false));
-        let seen = is_over.clone();
+        let phase = Arc::new(Mutex::new(Watching::Opening));
+        let seen = phase.clone();
         let wait = move || {
             let stdout = std::io::stdout();
             // No events are requested: `POLLERR` means that the reader has closed the pipe.
             let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
             while poll(&mut polled, None).is_err_and(|error| error == Errno::INTR) {}
-            let is_over = seen.lock();
-            if !*is_over && polled[0].revents().contains(PollFlags::ERR) {
-                tracing::info!("the process that waits for this mount has ended");
+            let phase = seen.lock();
+            if matches!(*phase, Watching::Over) || !polled[0].revents().contains(PollFlags::ERR) {
+                return;
+            }
+            tracing::info!("the process that asked for this mount has ended");
+            if matches!(*phase, Watching::Opening) {
                 // The workers end with this process.
                 std::process::exit(1);
             }
+            // Ends the mount as any such signal does.
+            let _ = kill_process(getpid(), Signal::TERM);
         };
         // Without a thread, the exit is noticed when the mount answers.
         let _ = std::thread::Builder::new().name("hepfs-asker".to_owned()).spawn(wait);
-        Self(is_over)
+        Self(phase)
+    }
+
+    /// Goes on watching a process that the mount belongs to.
+    fn bind(self) -> Self {
+        *self.0.lock() = Watching::Bound;
+        self
     }
 }
 
 impl Drop for Asker {
     fn drop(&mut self) {
-        *self.0.lock() = true;
+        *self.0.lock() = Watching::Over;
     }
 }
 
@@ -255,72 +305,111 @@ fn watch(mount: &Mount, sources: &[PathBuf], session: &Session) -> Option<Arc<Wa
     Some(watch)
 }
 
+/// A line that the background process writes before its mount answers, or instead of that.
+pub(in crate::cli) enum Said {
+    /// The mount answers.
+    Ready,
+    /// A warning for the user.
+    Warning(String),
+    /// Why there is no mount; empty if the process ended without a word.
+    Refused(String),
+}
+
+impl Said {
+    /// Reads one line.
+    pub fn of(line: &str) -> Self {
+        match line.strip_prefix(WARNING) {
+            Some(warning) => Self::Warning(warning.to_owned()),
+            None if line == READY => Self::Ready,
+            None => Self::Refused(line.to_owned()),
+        }
+    }
+}
+
 /// Starts the background process, and waits for its message.
 fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
-    let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
-    let mut child = Command::new(program);
-    child.args(background_arguments(arguments, verbose)?);
-    child.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = background(&arguments.serving, &arguments.sources, &arguments.mountpoint, false, verbose)?;
     let mut child = child.spawn().map_err(Error::io("starting the background process"))?;
     // Reads line by line and stops at the last one, since the process keeps the pipe open as long as it lives.
     let mut lines = child.stdout.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines());
-    let said = loop {
+    loop {
         let line = lines.next().transpose().map_err(Error::io("waiting for the background process"))?;
-        match line.as_deref().map(|line| line.strip_prefix(WARNING)) {
-            Some(Some(warning)) => warn(warning),
-            _ => break line.unwrap_or_default(),
-        }
-    };
-    match said.as_str() {
-        READY => Ok(ExitCode::SUCCESS),
-        "" => {
-            let status = child.wait().map_err(Error::io("waiting for the background process"))?;
-            Err(Error::Background(format!("the background process ended before it had mounted ({status})")))
-        }
-        reason => {
-            // The process has sent its reason, and ends.
-            let _ = child.wait();
-            Err(Error::Background(reason.to_owned()))
+        match Said::of(line.as_deref().unwrap_or_default()) {
+            Said::Ready => return Ok(ExitCode::SUCCESS),
+            Said::Warning(warning) => warn(&warning),
+            Said::Refused(reason) => {
+                // The process has sent its reason, and ends.
+                let status = child.wait().map_err(Error::io("waiting for the background process"))?;
+                return Err(not_mounted(reason, &status.to_string()));
+            }
         }
     }
 }
 
-fn warn(warning: &str) {
+/// The error for a background process that ended before it had mounted.
+pub(in crate::cli) fn not_mounted(reason: String, status: &str) -> Error {
+    Error::Background(match reason.as_str() {
+        "" => format!("the background process ended before it had mounted ({status})"),
+        _ => reason,
+    })
+}
+
+pub(in crate::cli) fn warn(warning: &str) {
     say!("hepfs: warning: {}", printable(warning));
 }
 
-fn background_arguments(arguments: &Arguments, verbose: u8) -> Result<Vec<OsString>, Error> {
-    let mut list: Vec<OsString> = vec!["mount".into(), "--background".into()];
-    list.extend((0..verbose).map(|_| "-v".into()));
-    if arguments.allow_other {
-        list.push("--allow-other".into());
+/// The background process: this program, which writes lines for [`Said`] to its standard output. If `is_bound`, it ends
+/// with the reader of these.
+pub(in crate::cli) fn background(
+    serving: &Serving,
+    sources: &[PathBuf],
+    mountpoint: &Path,
+    is_bound: bool,
+    verbose: u8,
+) -> Result<Command, Error> {
+    let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
+    let mut command = Command::new(program);
+    command.args(["mount", "--background"]).args((0..verbose).map(|_| "-v")).args(serving.arguments()?);
+    command
+        .args(is_bound.then_some("--bound"))
+        .arg("--")
+        .args(absolute(sources)?)
+        .args(absolute(&[mountpoint.to_owned()])?);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    Ok(command)
+}
+
+impl Serving {
+    /// These options as arguments for a process that this one starts.
+    pub fn arguments(&self) -> Result<Vec<OsString>, Error> {
+        let mut list: Vec<OsString> = Vec::new();
+        if self.allow_other {
+            list.push("--allow-other".into());
+        }
+        if self.direct_io {
+            list.push("--direct-io".into());
+        }
+        if let Some(which) = self.xattrs.to_possible_value() {
+            list.push(format!("--xattrs={}", which.get_name()).into());
+        }
+        if let Some(file) = &self.log_file {
+            list.push("--log-file".into());
+            list.push(std::path::absolute(file).map_err(Error::io(file.display().to_string()))?.into());
+        }
+        if !self.parquet.are_shown() {
+            list.push("--parquet-stats=off".into());
+        }
+        list.extend(self.reading.arguments());
+        list.extend(self.showing.arguments());
+        list.extend(self.files.arguments());
+        Ok(list)
     }
-    if arguments.direct_io {
-        list.push("--direct-io".into());
-    }
-    if let Some(which) = arguments.xattrs.to_possible_value() {
-        list.push(format!("--xattrs={}", which.get_name()).into());
-    }
-    if let Some(file) = &arguments.log_file {
-        list.push("--log-file".into());
-        list.push(std::path::absolute(file).map_err(Error::io(file.display().to_string()))?.into());
-    }
-    if !arguments.parquet.are_shown() {
-        list.push("--parquet-stats=off".into());
-    }
-    list.extend(arguments.reading.arguments());
-    list.extend(arguments.showing.arguments());
-    list.extend(arguments.files.arguments());
-    list.push("--".into());
-    list.extend(absolute(&arguments.sources)?.into_iter().map(Into::into));
-    list.extend(absolute(std::slice::from_ref(&arguments.mountpoint))?.into_iter().map(Into::into));
-    Ok(list)
 }
 
 fn run_in_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     // A new session, so that the process survives the end of the terminal's session.
     let _ = rustix::process::setsid();
-    let log = arguments.log_file.clone().or_else(logging::default_file);
+    let log = arguments.serving.log_file.clone().or_else(logging::default_file);
     let warnings = logging::to_file(log.as_deref(), verbose);
     let started = Served::start(arguments, Some(Asker::watch()));
     let word = match &started {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,6 +138,20 @@ pub struct Server {
 impl Server {
     /// Mounts the tree and starts to answer requests.
     pub fn start(root: NodeRef, mountpoint: &Path, options: &MountOptions) -> io::Result<Self> {
+        Self::with(root, options, |adapter, config| Session::new(adapter, mountpoint, config))
+    }
+
+    /// Answers the requests of a descriptor of `/dev/fuse` that another process has mounted. Who may send requests was
+    /// decided there.
+    pub fn adopt(root: NodeRef, device: OwnedFd, options: &MountOptions) -> io::Result<Self> {
+        Self::with(root, options, |adapter, config| Session::from_fd(adapter, device, SessionACL::All, config.clone()))
+    }
+
+    fn with(
+        root: NodeRef,
+        options: &MountOptions,
+        open: impl FnOnce(Adapter, &Config) -> io::Result<Session<Adapter>>,
+    ) -> io::Result<Self> {
         let threads = options.threads.unwrap_or_else(session_threads);
         let longest = u32::try_from(pipe::longest_answer()).unwrap_or(u32::MAX);
         let max_read = options.max_read.min(longest);
@@ -153,7 +167,7 @@ impl Server {
             session: Connection::new(options.known_names),
         });
         let (sender, ended) = bounded(1);
-        let session = Session::new(Adapter(shared.clone(), sender.clone()), mountpoint, &config(options, threads))?;
+        let session = open(Adapter(shared.clone(), sender.clone()), &config(options, threads))?;
         let device = session.as_fd().try_clone_to_owned()?;
         shared.session.device.set(Device::new(session.as_fd().try_clone_to_owned()?)).ok();
         shared.pool.watch_end(move || {

@@ -4,11 +4,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Resource, geteuid, getrlimit};
+use rustix::process::{Resource, getrlimit};
 
 use super::{HELPER, MountError};
 use crate::fs::adapter::session_threads;
 use crate::source::mounts;
+
+/// The device that requests of the kernel are read from.
+pub const FUSE: &str = "/dev/fuse";
 
 /// Least address space of a mount, without its session threads.
 const ADDRESS_SPACE: u64 = 512 << 20;
@@ -76,19 +79,19 @@ pub fn check_sources(mountpoint: &Path, sources: &[PathBuf]) -> Result<(), Mount
     Ok(())
 }
 
-/// Checks for common gaps in a system: the error of the mount itself would be a bare "permission denied".
-pub fn check_system() -> Result<(), MountError> {
-    match fs::OpenOptions::new().read(true).write(true).open("/dev/fuse") {
-        Ok(_) => {}
+/// Checks that this user may open `/dev/fuse`: the error of the mount itself would be a bare "permission denied".
+pub fn check_device() -> Result<(), MountError> {
+    match fs::OpenOptions::new().read(true).write(true).open(FUSE) {
+        Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV) => {
-            return Err(MountError::NoDevice);
+            Err(MountError::NoDevice)
         }
-        Err(error) => return Err(MountError::DeviceRefused(error)),
+        Err(error) => Err(MountError::DeviceRefused(error)),
     }
-    if geteuid().is_root() || helper_exists() { Ok(()) } else { Err(MountError::NoHelper) }
 }
 
-fn helper_exists() -> bool {
+/// Whether the helper for ordinary users is installed.
+pub fn helper_exists() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let usual = [PathBuf::from("/bin"), PathBuf::from("/sbin")];
     std::env::split_paths(&path).chain(usual).any(|folder| folder.join(HELPER).exists())
@@ -96,6 +99,10 @@ fn helper_exists() -> bool {
 
 /// Turns an answer of mount(2), or of the helper, into the error that explains it.
 pub fn refusal(mountpoint: &Path, error: io::Error) -> MountError {
+    // `fuser` starts the helper where mount(2) is refused.
+    if error.kind() == io::ErrorKind::NotFound && !helper_exists() {
+        return MountError::NoHelper;
+    }
     let said = error.to_string();
     if said.contains("user_allow_other") {
         return MountError::AllowOtherRefused;

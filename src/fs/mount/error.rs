@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::HELPER;
+use super::locks::Lock;
 
 /// An error of mounting or unmounting.
 #[derive(Debug, thiserror::Error)]
@@ -60,8 +61,17 @@ pub enum MountError {
     #[error("/dev/fuse may not be opened ({0}): the system's administrator decides who may mount")]
     DeviceRefused(io::Error),
     /// The helper for ordinary users is missing.
-    #[error("{HELPER} is not installed: an ordinary user needs it to mount and unmount (package `fuse3`)")]
+    #[error(
+        "{HELPER} is not installed: an ordinary user needs it to mount and unmount (package `fuse3`); `hepfs run` needs \
+         neither"
+    )]
     NoHelper,
+    /// The kernel refuses namespaces; nothing has changed.
+    #[error("no namespace to mount in: {0}")]
+    Locked(Lock),
+    /// The kernel refuses to set up the new namespaces that this process is in.
+    #[error("no namespace to mount in: {0}")]
+    Namespace(Lock),
     /// This user may not use `--allow-other`.
     #[error(
         "--allow-other is refused: an ordinary user may use it only where /etc/fuse.conf has the line \
@@ -109,6 +119,14 @@ pub enum MountError {
 impl MountError {
     /// Whether the system keeps this user from mounting, either anywhere or on this mount point.
     pub fn is_of_system(&self) -> bool {
-        matches!(self, Self::NoDevice | Self::DeviceRefused(_) | Self::NoHelper | Self::Refused { .. })
+        matches!(
+            self,
+            Self::NoDevice
+                | Self::DeviceRefused(_)
+                | Self::NoHelper
+                | Self::Refused { .. }
+                | Self::Locked(_)
+                | Self::Namespace(_)
+        )
     }
 }

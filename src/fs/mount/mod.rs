@@ -3,13 +3,14 @@
 mod checks;
 mod detach;
 mod error;
+mod locks;
+pub mod namespace;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, bounded, select};
-use rustix::process::geteuid;
 use signal_hook::iterator::{Handle, Signals};
 
 use super::adapter::{Invalidator, Server};
@@ -17,9 +18,10 @@ use super::node::NodeRef;
 pub use super::options::MountOptions;
 pub use super::service::ListedXattrs;
 use crate::source::mounts::{self, MountEntry};
-use checks::{check_address_space, check_mountpoint, check_sources, check_system, refusal, resolve};
+use checks::{check_address_space, check_device, check_mountpoint, check_sources, refusal, resolve};
 use detach::detach;
 pub use error::MountError;
+pub use locks::{Lock, preconditions};
 
 /// The helper that mounts and unmounts for ordinary users.
 const HELPER: &str = "fusermount3";
@@ -43,6 +45,8 @@ pub struct Mount {
     server: Server,
     mountpoint: PathBuf,
     device: Option<(u32, u32)>,
+    /// Whether another process mounted, and unmounts.
+    is_adopted: bool,
     over: bool,
 }
 
@@ -61,17 +65,27 @@ impl Mount {
         let mountpoint = check_mountpoint(mountpoint)?;
         check_sources(&mountpoint, &options.sources)?;
         check_address_space()?;
-        check_system()?;
+        check_device()?;
         let server = Server::start(root, &mountpoint, options).map_err(|error| refusal(&mountpoint, error))?;
         // The list of mounts has the device number; `stat` would send a request to ourselves.
         let device = mounts::mount_at(&mountpoint).ok().flatten().map(|mount| mount.device);
-        if let Some((major, minor)) = device.filter(|_| geteuid().is_root()) {
-            let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
-            if let Err(error) = fs::write(&setting, (server.max_read().min(READ_AHEAD) >> 10).to_string()) {
-                tracing::debug!("{setting}: {error}; read-ahead stays at the kernel's default");
-            }
+        if let Some(device) = device {
+            set_read_ahead(device, server.max_read().min(READ_AHEAD));
         }
-        Ok(Self { server, mountpoint, device, over: false })
+        Ok(Self { server, mountpoint, device, is_adopted: false, over: false })
+    }
+
+    /// Answers the requests of a mount that another process made: `mountpoint` is `/dev/fd/N`, a descriptor of
+    /// `/dev/fuse`. Whoever mounted also unmounts.
+    ///
+    /// # Errors
+    /// If it is no such descriptor, or the kernel ends the session.
+    pub fn adopt(root: NodeRef, mountpoint: &Path, options: &MountOptions) -> Result<Self, MountError> {
+        check_address_space()?;
+        let refuse = |error| MountError::Mountpoint { path: mountpoint.to_owned(), error };
+        let device = namespace::descriptor(mountpoint).map_err(refuse)?;
+        let server = Server::adopt(root, device, options).map_err(|error| refusal(mountpoint, error))?;
+        Ok(Self { server, mountpoint: mountpoint.to_owned(), device: None, is_adopted: true, over: false })
     }
 
     /// Path of the mount point, without symbolic links.
@@ -135,6 +149,11 @@ impl Mount {
             return Ok(MountEnd::Outside);
         }
         self.over = true;
+        if self.is_adopted {
+            // Not ours to unmount; the session ends with this process.
+            self.server.cancel_all();
+            return Ok(MountEnd::Detached);
+        }
         let ours = |mount: &MountEntry| mount.mountpoint == self.mountpoint && Some(mount.device) == self.device;
         match mounts::mount_at(&self.mountpoint).map_err(MountError::System)? {
             Some(mount) if ours(&mount) => match detach(&self.mountpoint, false) {
@@ -170,6 +189,14 @@ impl Drop for Mount {
         {
             tracing::error!("{error}");
         }
+    }
+}
+
+/// Sets the bytes that the kernel reads ahead on a mount, as far as this process may: root.
+fn set_read_ahead((major, minor): (u32, u32), bytes: u32) {
+    let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
+    if let Err(error) = fs::write(&setting, (bytes >> 10).to_string()) {
+        tracing::debug!("{setting}: {error}; read-ahead stays at the kernel's default");
     }
 }
 

@@ -1,0 +1,162 @@
+//! Settings of a system that keep users from namespaces, and from mounts in them.
+
+use std::fmt;
+use std::fs;
+use std::io;
+
+use rustix::system::uname;
+
+use super::checks::{check_device, helper_exists};
+
+/// The first Linux in which a user may mount FUSE in a namespace: its number, major and minor.
+const FIRST_LINUX: (u32, u32) = (4, 18);
+
+const MAX_NAMESPACES: &str = "user.max_user_namespaces";
+const CLONE: &str = "kernel.unprivileged_userns_clone";
+const APPARMOR: &str = "kernel.apparmor_restrict_unprivileged_userns";
+
+/// Why the kernel refuses a namespace, or a mount in one. Its text says what allows it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Lock {
+    /// The kernel's release, which is too old.
+    Kernel(String),
+    /// `user.max_user_namespaces`: none or no more.
+    MaxNamespaces(u64),
+    /// `kernel.unprivileged_userns_clone` is 0, a setting of Debian's kernels.
+    Clone,
+    /// `kernel.apparmor_restrict_unprivileged_userns` is 1, as on Ubuntu.
+    AppArmor,
+    /// A filter of system calls, as containers have.
+    Seccomp(io::Error),
+    /// None of these.
+    Other(io::Error),
+}
+
+impl fmt::Display for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kernel(release) => {
+                write!(f, "Linux {release} has no FUSE in user namespaces; {}.{} has", FIRST_LINUX.0, FIRST_LINUX.1)
+            }
+            Self::MaxNamespaces(0) => {
+                write!(f, "{MAX_NAMESPACES} is 0; as root, `sysctl {MAX_NAMESPACES}=15000` allows user namespaces")
+            }
+            Self::MaxNamespaces(most) => write!(f, "there are {most} user namespaces already ({MAX_NAMESPACES})"),
+            Self::Clone => write!(f, "{CLONE} is 0; as root, `sysctl {CLONE}=1` allows user namespaces"),
+            Self::AppArmor => write!(
+                f,
+                "{APPARMOR} is 1; the .deb of hepfs brings a profile that allows them to /usr/bin/hepfs; or, as root, \
+                 `sysctl {APPARMOR}=0` allows them to all"
+            ),
+            Self::Seccomp(error) => write!(
+                f,
+                "a filter of system calls (seccomp) refuses user namespaces ({error}); a container has none with \
+                 `--security-opt seccomp=unconfined`"
+            ),
+            Self::Other(error) => write!(f, "the kernel refuses user namespaces, or a mount in one ({error})"),
+        }
+    }
+}
+
+/// The lock that this system is known to have, before anything is tried.
+pub fn known_lock() -> Option<Lock> {
+    let release = uname().release().to_string_lossy().into_owned();
+    if is_old(&release) {
+        return Some(Lock::Kernel(release));
+    }
+    if let Some(0) = setting(MAX_NAMESPACES) {
+        return Some(Lock::MaxNamespaces(0));
+    }
+    if let Some(0) = setting(CLONE) {
+        return Some(Lock::Clone);
+    }
+    // A profile of its own lifts the restriction.
+    let is_confined =
+        || fs::read_to_string("/proc/self/attr/current").is_ok_and(|profile| profile.trim() == "unconfined");
+    (setting(APPARMOR) == Some(1) && is_confined()).then_some(Lock::AppArmor)
+}
+
+/// The lock behind an error of the kernel.
+pub fn lock_of(error: io::Error) -> Lock {
+    if let Some(lock) = known_lock() {
+        return lock;
+    }
+    match (error.raw_os_error(), setting(MAX_NAMESPACES)) {
+        (Some(libc::ENOSPC), Some(most)) => Lock::MaxNamespaces(most),
+        (Some(libc::EPERM | libc::EACCES | libc::ENOSYS), _) if has_filter() => Lock::Seccomp(error),
+        _ => Lock::Other(error),
+    }
+}
+
+fn is_old(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < FIRST_LINUX
+}
+
+/// Reads a setting of the kernel. `None`: this kernel has no such setting.
+fn setting(name: &str) -> Option<u64> {
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Whether a filter of system calls binds this process.
+fn has_filter() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
+}
+
+/// One precondition of a mount.
+pub struct Precondition {
+    /// Its name.
+    pub name: String,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// The preconditions of a mount without rights, as far as they can be read off this system.
+pub fn preconditions() -> Vec<Precondition> {
+    let release = uname().release().to_string_lossy().into_owned();
+    let mut list = vec![
+        Precondition {
+            name: format!("Linux {}.{} or later: {release}", FIRST_LINUX.0, FIRST_LINUX.1),
+            holds: !is_old(&release),
+        },
+        Precondition { name: "/dev/fuse can be opened".to_owned(), holds: check_device().is_ok() },
+    ];
+    let is_zero = |value: u64| value == 0;
+    let is_positive = |value: u64| value > 0;
+    let settings: [(&str, &dyn Fn(u64) -> bool); 3] =
+        [(MAX_NAMESPACES, &is_positive), (CLONE, &is_positive), (APPARMOR, &is_zero)];
+    list.extend(settings.into_iter().filter_map(|(name, is_open)| {
+        let value = setting(name)?;
+        Some(Precondition { name: format!("{name} allows namespaces: {value}"), holds: is_open(value) })
+    }));
+    list.push(Precondition { name: "no filter of system calls (seccomp)".to_owned(), holds: !has_filter() });
+    list.push(Precondition { name: "fusermount3, the other way to mount".to_owned(), holds: helper_exists() });
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_before_4_18_are_old() {
+        for old in ["3.10.0-1160.el7.x86_64", "4.17.19", "4.9.0-8-amd64"] {
+            assert!(is_old(old), "{old}");
+        }
+        for new in ["4.18.0-553.el8_10.x86_64", "5.4.0", "6.18.2+", "10.0"] {
+            assert!(!is_old(new), "{new}");
+        }
+    }
+
+    #[test]
+    fn a_lock_names_its_key() {
+        let text = Lock::MaxNamespaces(0).to_string();
+        assert!(text.contains("sysctl user.max_user_namespaces=15000"), "{text}");
+        let error = || io::Error::from_raw_os_error(libc::EPERM);
+        assert!(Lock::Seccomp(error()).to_string().contains("seccomp=unconfined"));
+        assert!(Lock::Other(error()).to_string().contains("Operation not permitted"));
+    }
+}
