@@ -33,7 +33,7 @@ use std::sync::LazyLock;
 
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
 
-use self::commands::{cat, check, convert, demo, export, import, index, info, ls, mount, prepare, query, umount};
+use self::commands::{cat, check, convert, demo, export, import, index, info, ls, mount, prepare, query, run, umount};
 use crate::dialects::table_writer::Refused;
 use crate::fs::mount::MountError;
 use crate::h5;
@@ -61,6 +61,7 @@ struct Arguments {
 enum Command {
     Mount(mount::Arguments),
     Umount(umount::Arguments),
+    Run(run::Arguments),
     Ls(ls::Arguments),
     Cat(cat::Arguments),
     Info(info::Arguments),
@@ -89,7 +90,16 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "hepfs check run.h5",
         ],
     ),
-    ("Mount files", &["hepfs mount run.h5 mnt", "hepfs umount mnt", "hepfs prepare run.h5", "hepfs demo"]),
+    (
+        "Mount files",
+        &[
+            "hepfs mount run.h5 mnt",
+            "hepfs umount mnt",
+            "hepfs run run.h5 -- COMMAND",
+            "hepfs prepare run.h5",
+            "hepfs demo",
+        ],
+    ),
     (
         "Write files",
         &[
@@ -234,13 +244,18 @@ pub fn run() -> ExitCode {
     let parsed = Arguments::from_arg_matches(&command().get_matches());
     let Arguments { command, verbose } = parsed.unwrap_or_else(|error| error.exit());
     // Commands that exit with 1 for faults of a file exit with 2 for failures of their own.
-    let failure = ExitCode::from(if matches!(command, Command::Check(_) | Command::Index(_)) { 2 } else { 1 });
+    let failure = ExitCode::from(match command {
+        Command::Check(_) | Command::Index(_) => 2,
+        Command::Run(_) => run::FAILED,
+        _ => 1,
+    });
     // A mount sets up its log itself, and collects warnings.
     if !matches!(command, Command::Mount(_)) {
         logging::to_terminal(verbose).take();
     }
     let outcome = match command {
         Command::Mount(arguments) => mount::run(&arguments, verbose),
+        Command::Run(arguments) => run::run(&arguments, verbose),
         Command::Umount(arguments) => umount::run(&arguments),
         Command::Ls(arguments) => ls::run(&arguments),
         Command::Cat(arguments) => cat::run(&arguments),

@@ -19,6 +19,7 @@ mod kept;
 mod outside;
 mod passed_on;
 mod plugins;
+mod run;
 mod slow;
 mod sources;
 mod statistics;

@@ -12,4 +12,5 @@ pub(super) mod ls;
 pub(super) mod mount;
 pub(super) mod prepare;
 pub(super) mod query;
+pub(super) mod run;
 pub(super) mod umount;

@@ -1,0 +1,344 @@
+//! The keeper: mounts, starts the server and the command, and waits until nothing of the command is left.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use bstr::ByteSlice;
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Pid, Signal, WaitStatus, getpgid, kill_process};
+
+use super::processes::{self, AT_THE_TERMINAL, Caught, PATIENCE};
+use super::{Arguments, itself};
+use crate::cli::Error;
+use crate::cli::commands::mount::{Said, background, not_mounted, warn};
+use crate::cli::signals::INTERRUPTED;
+use crate::fs::mount::namespace::{self, PrivateMount, mount_privately};
+use crate::fs::mount::{Lock, MountError, preconditions, unmount};
+use crate::views::printable;
+
+/// The variable in which the command finds the mount point.
+const VARIABLE: &str = "HEPFS_MOUNT";
+/// The mount point in arguments of the command.
+const PLACEHOLDER: &[u8] = b"{mount}";
+
+/// Longest time between two looks at the front, whose end is also told by a signal.
+const LOOK: Duration = Duration::from_secs(1);
+/// Time after the command's end before the user is told of processes that it left behind.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// Something that happened to the keeper.
+enum Event {
+    Signal(Caught),
+    Said(Said),
+}
+
+/// The keeper of one command.
+pub(super) struct Keeper<'a> {
+    arguments: &'a Arguments,
+    front: u32,
+    events: Receiver<Event>,
+    mountpoint: PathBuf,
+    server: Pid,
+    /// Why it mounts through `fusermount3`.
+    lock: Option<Lock>,
+    /// How the server ended.
+    server_end: Option<WaitStatus>,
+    phase: Phase,
+}
+
+/// How far the command has come.
+enum Phase {
+    /// The server opens the sources.
+    Opening,
+    /// The command runs.
+    Running(Pid),
+    /// The command has ended with this code, at this time; others may still run.
+    Ended { code: u8, since: Instant, is_told: bool },
+}
+
+impl<'a> Keeper<'a> {
+    /// Mounts and starts the server. `front` is the process that started this one.
+    pub fn start(arguments: &'a Arguments, front: u32, verbose: u8) -> Result<Self, Error> {
+        processes::end_with_parent(front, Signal::TERM).map_err(|error| Error::io("the front")(error.into()))?;
+        let sources = &arguments.sources;
+        let name: Vec<&[u8]> = sources.iter().map(|source| source.as_os_str().as_bytes()).collect();
+        let name = bstr::join(" ", name);
+        let serving = &arguments.serving;
+        let mounted = mount_privately(arguments.at.as_deref(), sources, name.as_bstr(), serving.allow_other);
+        let (mountpoint, mut server, device, lock) = match mounted {
+            Ok(PrivateMount { device, mountpoint }) => {
+                tracing::info!("mounted on {} in a namespace", mountpoint.display());
+                let path = format!("/dev/fd/{}", device.as_raw_fd());
+                // The server inherits it.
+                fcntl_setfd(&device, FdFlags::empty()).map_err(|error| Error::io("/dev/fuse")(error.into()))?;
+                let server = background(serving, sources, Path::new(&path), true, verbose)?;
+                (mountpoint, server, Some(device), None)
+            }
+            Err(MountError::Locked(lock)) => {
+                tracing::info!("no namespace to mount in: {lock}; fusermount3 mounts");
+                let mountpoint = shared_mountpoint(arguments.at.as_deref(), front)?;
+                let server = background(serving, sources, &mountpoint, true, verbose)?;
+                (mountpoint, server, None, Some(lock))
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let (sender, events) = unbounded();
+        // Threads start after the namespaces: the kernel gives these to processes of a single thread.
+        processes::catch(sender.clone(), Event::Signal).map_err(Error::io("catching signals"))?;
+        processes::adopt_orphans();
+        let mut server = server.spawn().map_err(Error::io("starting the server"))?;
+        drop(device);
+        if let Some(pipe) = server.stdout.take() {
+            listen(BufReader::new(pipe), sender);
+        }
+        let server = processes::pid(server.id());
+        Ok(Self { arguments, front, events, mountpoint, server, lock, server_end: None, phase: Phase::Opening })
+    }
+
+    /// Keeps the command until it and all that it left behind have ended; returns its exit code.
+    pub fn keep(mut self) -> Result<ExitCode, Error> {
+        let outcome = self.attend();
+        processes::end_all(Some(self.server), Duration::ZERO);
+        // The server saves what it has learnt, and unmounts where that is its task.
+        let _ = kill_process(self.server, Signal::TERM);
+        processes::end_all(None, PATIENCE);
+        outcome.map(ExitCode::from)
+    }
+
+    /// Handles events until the command's code is known and nothing is left to wait for.
+    fn attend(&mut self) -> Result<u8, Error> {
+        loop {
+            let event = self.events.recv_timeout(self.patience());
+            if !processes::is_child_of(self.front) {
+                return Ok(super::FAILED);
+            }
+            match event {
+                Ok(Event::Said(Said::Warning(warning))) => warn(&warning),
+                Ok(Event::Said(Said::Ready)) => self.phase = Phase::Running(self.start_command()?),
+                Ok(Event::Said(Said::Refused(reason))) => return Err(self.refused(reason)),
+                Ok(Event::Signal(caught)) if caught.signal == Signal::CHILD => self.reap()?,
+                Ok(Event::Signal(caught)) => {
+                    if let Some(code) = self.pass_on(caught) {
+                        return Ok(code);
+                    }
+                }
+                // Nothing happened in time.
+                Err(_) => {}
+            }
+            if let Phase::Ended { code, .. } = self.phase
+                && !self.waits()
+            {
+                return Ok(code);
+            }
+        }
+    }
+
+    /// Time until something is to be done even if nothing happens.
+    fn patience(&self) -> Duration {
+        let Phase::Ended { since, is_told, .. } = self.phase else { return LOOK };
+        let told = (!is_told).then_some(SILENCE);
+        let next = self.arguments.kill_after.into_iter().chain(told).map(|time| time.saturating_sub(since.elapsed()));
+        next.chain([LOOK]).min().unwrap_or(LOOK)
+    }
+
+    /// Whether processes that the command left behind still run, and may; says so after a while.
+    fn waits(&mut self) -> bool {
+        let left = processes::descendants(Some(self.server));
+        let Phase::Ended { since, is_told, .. } = &mut self.phase else { return true };
+        if left.is_empty() {
+            return false;
+        }
+        if self.arguments.kill_after.is_some_and(|time| since.elapsed() >= time) {
+            processes::end_all(Some(self.server), PATIENCE);
+            return false;
+        }
+        if !*is_told && since.elapsed() >= SILENCE {
+            *is_told = true;
+            say!(
+                "hepfs: run: the command has ended; waiting for {} that it left behind (Ctrl-C ends them)",
+                named(&left)
+            );
+        }
+        true
+    }
+
+    fn start_command(&self) -> Result<Pid, Error> {
+        let mut command = itself()?;
+        command.args(["run", "--launch"]).arg(std::process::id().to_string()).arg("--");
+        if self.arguments.command.is_empty() {
+            let shell = std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
+            say!(
+                "hepfs: mounted on {}; the end of this shell unmounts",
+                printable(&self.mountpoint.display().to_string())
+            );
+            command.arg(shell);
+        } else {
+            command.args(self.arguments.command.iter().map(|argument| with_mount(argument, &self.mountpoint)));
+        }
+        // The group of the front, which signals of the terminal reach.
+        let group = getpgid(Some(processes::pid(self.front))).map_or(0, Pid::as_raw_pid);
+        command.env(VARIABLE, &self.mountpoint).process_group(group);
+        let command = command.spawn().map_err(Error::io("starting the command"))?;
+        Ok(processes::pid(command.id()))
+    }
+
+    /// The error for a server that mounts nothing.
+    fn refused(&self, reason: String) -> Error {
+        let status = self.server_end.or_else(|| processes::wait_for(self.server));
+        let status = status.map_or_else(|| "no status".to_owned(), describe);
+        let error = not_mounted(reason, &status);
+        match &self.lock {
+            // Both ways to mount are closed.
+            Some(lock) => Error::Background(format!("no namespace to mount in: {lock}. And fusermount3: {error}")),
+            None => error,
+        }
+    }
+
+    /// Collects processes that have ended.
+    fn reap(&mut self) -> Result<(), Error> {
+        while let Some((process, status)) = processes::reap() {
+            if process == self.server && !status.stopped() {
+                self.server_end = Some(status);
+            }
+            match self.phase {
+                Phase::Running(command) if process == command => match processes::exit_code(status) {
+                    Some(code) => self.phase = Phase::Ended { code, since: Instant::now(), is_told: false },
+                    // It stopped itself: the shell that started us sees a stopped job. SIGCONT comes back the same way.
+                    None => _ = kill_process(processes::pid(self.front), Signal::STOP),
+                },
+                _ => {}
+            }
+        }
+        match self.server_end {
+            // The command may have unmounted, and goes on.
+            Some(end) if !matches!(self.phase, Phase::Opening) && end.exit_status() != Some(0) => {
+                processes::end_all(None, PATIENCE);
+                Err(Error::Background(format!("the server ended ({}), and so did the command", describe(end))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Hands a signal on to the command. Returns a code if it ends the keeper.
+    fn pass_on(&self, caught: Caught) -> Option<u8> {
+        let number = caught.signal.as_raw();
+        match self.phase {
+            Phase::Running(_) if caught.signal == AT_THE_TERMINAL => None,
+            Phase::Running(command) => {
+                let _ = kill_process(command, caught.signal);
+                None
+            }
+            _ if caught.signal == Signal::CONT => None,
+            Phase::Opening if caught.signal == AT_THE_TERMINAL => Some(INTERRUPTED),
+            Phase::Opening => Some(128 + number as u8),
+            Phase::Ended { code, .. } => {
+                processes::end_all(Some(self.server), PATIENCE);
+                Some(code)
+            }
+        }
+    }
+}
+
+/// Sends the lines of the server, up to that which says how its mount went.
+fn listen(mut lines: impl BufRead + Send + 'static, events: Sender<Event>) {
+    let read = move || {
+        loop {
+            let mut line = String::new();
+            let read = lines.read_line(&mut line);
+            let said = Said::of(if read.is_ok() { line.trim_end_matches('\n') } else { "" });
+            let goes_on = matches!(said, Said::Warning(_));
+            if events.send(Event::Said(said)).is_err() || !goes_on {
+                break;
+            }
+        }
+        // The server watches this pipe: it stays open as long as this process lives.
+        std::mem::forget(lines);
+    };
+    // Without a thread, no line arrives, and the keeper waits for a signal.
+    let _ = std::thread::Builder::new().name("hepfs-server".to_owned()).spawn(read);
+}
+
+/// Replaces `{mount}` in an argument.
+fn with_mount(argument: &OsStr, mountpoint: &Path) -> OsString {
+    OsString::from_vec(argument.as_bytes().replace(PLACEHOLDER, mountpoint.as_os_str().as_bytes()))
+}
+
+/// The mount point that `fusermount3` mounts on, visible to all processes of this user.
+fn shared_mountpoint(at: Option<&Path>, front: u32) -> Result<PathBuf, Error> {
+    if let Some(at) = at {
+        return Ok(at.to_owned());
+    }
+    let path = namespace::folder()?.join(front.to_string());
+    std::fs::create_dir(&path).map_err(Error::io(path.display().to_string()))?;
+    Ok(path)
+}
+
+/// Removes what a keeper that was killed may have left of a mount by `fusermount3`; the caller is the front.
+pub(super) fn clear(at: Option<&Path>) {
+    let Ok(fresh) = namespace::folder().map(|folder| folder.join(std::process::id().to_string())) else { return };
+    // Most often nothing is mounted there.
+    let _ = unmount(at.unwrap_or(&fresh), true);
+    let _ = std::fs::remove_dir(fresh);
+}
+
+/// Names a few processes, for people.
+fn named(left: &[Pid]) -> String {
+    let name = |process: &Pid| {
+        let process = process.as_raw_pid();
+        let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+        format!("{} ({process})", printable(name.trim_end()))
+    };
+    let first: Vec<String> = left.iter().take(3).map(name).collect();
+    let more = left.len().saturating_sub(first.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    first.join(", ") + &more
+}
+
+/// How a process ended, for people.
+fn describe(status: WaitStatus) -> String {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (_, Some(signal)) => format!("signal {signal}"),
+        _ => "no status".to_owned(),
+    }
+}
+
+/// What `--check` prints: each precondition of a mount, and an attempt; and whether this user can mount.
+pub(in crate::cli) fn report() -> Result<(String, bool), Error> {
+    let mut lines = String::new();
+    let list = preconditions();
+    for condition in &list {
+        lines += &line(&condition.name, condition.holds);
+    }
+    let output =
+        itself()?.args(["run", "--try-out"]).stdin(Stdio::null()).output().map_err(Error::io("a mount to try"))?;
+    let in_namespace = output.status.success();
+    lines += &line("a mount in a namespace", in_namespace);
+    let by_helper = list.iter().any(|condition| condition.name.starts_with("fusermount3") && condition.holds);
+    lines += match (in_namespace, by_helper) {
+        (true, _) => "`hepfs run` mounts in a namespace, without any right.\n",
+        (false, true) => "`hepfs run` mounts through fusermount3.\n",
+        (false, false) => "`hepfs run` cannot mount here.\n",
+    };
+    if !in_namespace {
+        lines += String::from_utf8_lossy(&output.stderr).trim_start_matches("hepfs: ");
+    }
+    Ok((lines, in_namespace || by_helper))
+}
+
+fn line(name: &str, holds: bool) -> String {
+    format!("{:5}{name}\n", if holds { "yes" } else { "no" })
+}
+
+/// `--try-out`: mounts in namespaces that end with this process.
+pub(super) fn try_out() -> Result<ExitCode, Error> {
+    mount_privately(None, &[], b"hepfs".as_bstr(), false)?;
+    Ok(ExitCode::SUCCESS)
+}

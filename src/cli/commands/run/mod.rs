@@ -1,0 +1,213 @@
+//! `hepfs run SOURCE… -- COMMAND…`.
+//!
+//! Four processes, each this program until it becomes something else:
+//!
+//! - The *front* is the process that the user started. It hands signals on to the keeper and ends with its exit code.
+//! - The *keeper* enters the namespaces, mounts, starts the server and the command, and waits for all that the command
+//!   leaves behind. It has a process group of its own, so no signal of a terminal ends it.
+//! - The *server* is the background process of `hepfs mount`, with the descriptor of the keeper's mount.
+//! - The *command* begins as this program, which asks the kernel to be killed when the keeper ends.
+//!
+//! Front and keeper adopt orphans. If one of the two is killed, the other ends all processes below it.
+
+mod keeper;
+mod processes;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use clap::Args;
+use crossbeam_channel::unbounded;
+use rustix::process::{Signal, kill_process};
+
+pub(in crate::cli) use self::keeper::report;
+use super::mount::{Serving, check_sources};
+use crate::cli::Error;
+
+/// Exit code if hepfs itself fails, as that of `env` and `timeout`.
+pub(in crate::cli) const FAILED: u8 = 125;
+/// Exit code if the command is not a program that may be run.
+const NOT_A_PROGRAM: u8 = 126;
+/// Exit code if there is no such command.
+const NO_COMMAND: u8 = 127;
+
+/// Run a command that sees HDF5 files as directories
+///
+/// Mounts in a namespace of the command's own: no right is needed, nobody else sees the mount, and it ends with the
+/// command and all processes that this leaves behind. Where the kernel refuses namespaces, `fusermount3` mounts.
+/// Signals, exit code, terminal and folder are those of the command; 125: hepfs failed; 126, 127: the command cannot be
+/// run, or found.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "hepfs run [OPTIONS] <SOURCE>... -- <COMMAND>...\n       hepfs run [OPTIONS] <SOURCE>...\n       \
+        hepfs run --check"
+)]
+#[command(after_help = "Examples:\n  \
+    hepfs run run.h5 -- duckdb -c \"from '{mount}/run_042/table.parquet' limit 5\"\n  \
+    hepfs run runs/ -- sh -c 'wc -l \"$HEPFS_MOUNT\"/*/run_042/table.csv'\n  \
+    srun hepfs run run.h5 -- python3 analyse.py {mount}\n  \
+    hepfs run run.h5           a shell; its end unmounts")]
+pub(in crate::cli) struct Arguments {
+    /// HDF5 files, or folders of them
+    #[arg(value_name = "SOURCE", required_unless_present_any = ["check", "launch", "try_out"])]
+    sources: Vec<PathBuf>,
+
+    /// The command and its arguments; `{mount}` in them is the mount point, and so is $HEPFS_MOUNT [default: $SHELL]
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+
+    /// Directory to mount on [default: a fresh one]
+    #[arg(long, value_name = "DIR")]
+    at: Option<PathBuf>,
+
+    /// How long to wait for processes that the command leaves behind, before they are ended: 10, 10s, 5m, 2h [default:
+    /// until they end]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    kill_after: Option<Duration>,
+
+    /// Print whether this system lets hepfs mount for this user, test by test; 0 if so, else 1
+    #[arg(long)]
+    check: bool,
+
+    #[command(flatten)]
+    serving: Serving,
+
+    /// Started by ourselves: be the keeper of this process, the front.
+    #[arg(long, hide = true)]
+    keep: Option<u32>,
+
+    /// Started by ourselves: become the command, below this process, the keeper.
+    #[arg(long, hide = true)]
+    launch: Option<u32>,
+
+    /// Started by ourselves: mount, and end.
+    #[arg(long, hide = true)]
+    try_out: bool,
+}
+
+/// Reads a time in seconds, or with a unit, as timeout(1) does.
+fn time(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.char_indices().next_back() {
+        Some((at, unit)) if unit.is_ascii_alphabetic() => (&text[..at], unit),
+        _ => (text, 's'),
+    };
+    let factor = match unit {
+        's' => 1.0,
+        'm' => 60.0,
+        'h' => 3600.0,
+        'd' => 86_400.0,
+        _ => return Err(format!("{unit:?} is no unit of time: s, m, h, d")),
+    };
+    let number: f64 = number.parse().map_err(|_| format!("{number:?} is not a number"))?;
+    Duration::try_from_secs_f64(number * factor).map_err(|error| error.to_string())
+}
+
+pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
+    if arguments.check {
+        let (lines, is_possible) = report()?;
+        std::io::stdout().write_all(lines.as_bytes()).map_err(Error::io("standard output"))?;
+        return Ok(ExitCode::from(u8::from(!is_possible)));
+    }
+    if arguments.try_out {
+        return keeper::try_out();
+    }
+    if let Some(keeper) = arguments.launch {
+        return Ok(launch(keeper, &arguments.command));
+    }
+    if let Some(front) = arguments.keep {
+        return keeper::Keeper::start(arguments, front, verbose)?.keep();
+    }
+    check_command(arguments)?;
+    check_sources(&arguments.sources)?;
+    arguments.serving.showing.settings()?;
+    front(arguments, verbose)
+}
+
+/// Refuses a command without the `--` before it, which would be taken for sources.
+fn check_command(arguments: &Arguments) -> Result<(), Error> {
+    let [_, others @ ..] = arguments.sources.as_slice() else { return Ok(()) };
+    match others.iter().find(|source| !source.exists()) {
+        Some(missing) if arguments.command.is_empty() => Err(Error::Usage(format!(
+            "{}: No such file or directory; if this is the command, write `--` before it",
+            missing.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The front: starts the keeper, hands signals on to it, and ends with its exit code.
+fn front(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
+    let (sender, signals) = unbounded();
+    processes::catch(sender, |caught| caught).map_err(Error::io("catching signals"))?;
+    processes::adopt_orphans();
+    let mut keeper = itself()?;
+    keeper.arg("run").args((0..verbose).map(|_| "-v")).arg("--keep").arg(std::process::id().to_string());
+    if let Some(at) = &arguments.at {
+        keeper.arg("--at").arg(at);
+    }
+    if let Some(time) = arguments.kill_after {
+        keeper.arg("--kill-after").arg(time.as_secs_f64().to_string());
+    }
+    keeper.args(arguments.serving.arguments()?).args(&arguments.sources).arg("--").args(&arguments.command);
+    let keeper = keeper.process_group(0).spawn().map_err(Error::io("starting the keeper"))?;
+    let keeper = processes::pid(keeper.id());
+    let status = loop {
+        let Ok(caught) = signals.recv() else { continue };
+        if caught.signal == Signal::CHILD {
+            let mut ended = None;
+            while let Some((process, status)) = processes::reap() {
+                if process == keeper && !status.stopped() {
+                    ended = Some(status);
+                }
+            }
+            if let Some(status) = ended {
+                break status;
+            }
+            continue;
+        }
+        // Without a keeper, SIGCHLD follows.
+        let _ = kill_process(keeper, if caught.is_of_kernel { processes::AT_THE_TERMINAL } else { caught.signal });
+    };
+    // After a keeper that was killed. In any other case, nothing is left.
+    processes::end_all(None, Duration::ZERO);
+    keeper::clear(arguments.at.as_deref());
+    if let Some(signal) = status.terminating_signal() {
+        say!("hepfs: run: the keeper was ended by signal {signal}, and so is the command");
+    }
+    Ok(ExitCode::from(processes::exit_code(status).unwrap_or(FAILED)))
+}
+
+/// This program, for one more process of it.
+fn itself() -> Result<Command, Error> {
+    Ok(Command::new(std::env::current_exe().map_err(Error::io("finding this program"))?))
+}
+
+/// Becomes the command.
+fn launch(keeper: u32, command: &[OsString]) -> ExitCode {
+    let Some((program, arguments)) = command.split_first() else { return ExitCode::from(FAILED) };
+    if processes::end_with_parent(keeper, Signal::KILL).is_err() {
+        return ExitCode::from(FAILED);
+    }
+    let error = Command::new(program).args(arguments).exec();
+    say!("hepfs: run: {}: {error}", crate::views::printable(&program.to_string_lossy()));
+    ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { NO_COMMAND } else { NOT_A_PROGRAM })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_timeout() {
+        assert_eq!(time("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(time("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(time("2h"), Ok(Duration::from_secs(7200)));
+        for bad in ["", "s", "10x", "-1", "1e400d", "nan"] {
+            assert!(time(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! `hepfs run`: a mount that needs no right, for one command. HEPFS_TIMES repeats what ends by force.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use crate::data;
+use crate::support::{HEPFS, LONG, end_of, family, lives, run_within, signal, within};
+
+/// The folder of one test, with a file of two rows, `run.h5`, and a mark in the environment of all that it starts.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::copy(data("units.h5"), folder.path().join("run.h5")).unwrap();
+        Self { folder }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A program that starts in the folder. Mount points are made there as well.
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("env");
+        // Who starts these tests in the background has them ignore Ctrl-C.
+        command.args(["--default-signal=INT,QUIT,HUP", program]).current_dir(self.folder.path());
+        command
+            .env("MARK", self.folder.path())
+            .env("XDG_RUNTIME_DIR", self.folder.path())
+            .env("HOME", self.folder.path());
+        command.env_remove("XDG_STATE_HOME").env_remove("XDG_CACHE_HOME");
+        command
+    }
+
+    /// `hepfs run run.h5 -- sh -c SCRIPT`, to its end.
+    fn shell(&self, script: &str) -> Output {
+        run_within(LONG, self.command(HEPFS).args(["run", "run.h5", "--", "sh", "-c", script]))
+    }
+
+    /// `hepfs run OPTIONS run.h5 -- sh -c SCRIPT`, once the script has made the file `ready`.
+    fn start(&self, options: &[&str], script: &str) -> Child {
+        let _ = fs::remove_file(self.at("ready"));
+        let mut command = self.command(HEPFS);
+        command.arg("run").args(options).args(["run.h5", "--", "sh", "-c", script]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        within(LONG, "the command runs", || self.at("ready").exists());
+        child
+    }
+
+    /// The living processes that carry the mark.
+    fn left(&self) -> Vec<u32> {
+        let mark = format!("MARK={}", self.folder.path().display());
+        let is_ours = |id: &u32| {
+            let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes()) && lives(*id)
+        };
+        let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        all.filter(is_ours).collect()
+    }
+
+    /// Nothing is left: no process, no mount, and one empty folder.
+    fn is_clean(&self) {
+        within(Duration::from_secs(20), "all processes end", || self.left().is_empty());
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        assert!(!mounts.contains(self.folder.path().to_str().unwrap()), "{mounts}");
+        if let Ok(listed) = fs::read_dir(self.at("hepfs-run")) {
+            assert_eq!(listed.count(), 0);
+        }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.left().into_iter().for_each(|process| signal(process, 9));
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// How often what ends by force is repeated.
+fn times() -> usize {
+    std::env::var("HEPFS_TIMES").map_or(2, |times| times.parse().unwrap())
+}
+
+#[test]
+fn a_command_sees_the_mount_and_nobody_else_does() {
+    let bench = Bench::new();
+    let output = bench.shell("cat {mount}/t/columns/mass.txt; test {mount} = $HEPFS_MOUNT; echo {} $?; pwd; id -u");
+    let own = format!("1.0\n2.0\n{{}} 0\n{}\n{}\n", bench.at("").display(), rustix::process::geteuid());
+    assert_eq!(text(&output.stdout), own.replace("/\n", "\n"), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "");
+    bench.is_clean();
+}
+
+#[test]
+fn exit_codes_are_those_of_the_command() {
+    let bench = Bench::new();
+    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("exit 125", 125), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
+    {
+        assert_eq!(bench.shell(script).status.code(), Some(code), "{script}");
+    }
+    let run = |arguments: &[&str]| run_within(LONG, bench.command(HEPFS).arg("run").args(arguments));
+    let none = run(&["run.h5", "--", "no-such-command"]);
+    assert_eq!((none.status.code(), text(&none.stderr).contains("no-such-command: No such file")), (Some(127), true));
+    let refused = run(&["run.h5", "--", "./run.h5"]);
+    assert_eq!((refused.status.code(), text(&refused.stderr).contains("Permission denied")), (Some(126), true));
+    let missing = run(&["none.h5", "--", "true"]);
+    assert_eq!((missing.status.code(), text(&missing.stderr).contains("none.h5: No such file")), (Some(125), true));
+    let forgotten = run(&["run.h5", "ls"]);
+    assert!(text(&forgotten.stderr).contains("write `--` before it"), "{}", text(&forgotten.stderr));
+    bench.is_clean();
+}
+
+/// Standard input, further descriptors, ignored signals, limits, arguments of any bytes.
+#[test]
+fn a_command_gets_all_that_env_would_give_it() {
+    let bench = Bench::new();
+    let script = r#"
+        exec 7<run.h5; trap '' HUP; ulimit -Sn 77
+        printf 'in\n' | "$@" sh -c 'read line; echo "$line"; ulimit -Sn; head -c 4 <&7 | od -An -c
+            grep SigIgn /proc/self/status; grep CapEff /proc/self/status; printf %s "$1" | od -An -c' \
+            sh "$(printf 'a\377 b')"
+    "#;
+    let under = |program: &[&str]| {
+        let mut command = bench.command("sh");
+        command.args(["-c", script, "sh"]).args(program);
+        let output = run_within(LONG, &mut command);
+        (text(&output.stdout), text(&output.stderr), output.status.code())
+    };
+    let expected = under(&["env"]);
+    assert!(expected.0.starts_with("in\n77\n"), "{expected:?}");
+    assert_eq!(under(&[HEPFS, "run", "run.h5", "--"]), expected);
+}
+
+#[test]
+fn a_child_in_the_background_still_reads() {
+    let bench = Bench::new();
+    let output = bench.shell("(sleep 1; cat {mount}/t/columns/mass.txt >read) & setsid sleep 2 & exit 3");
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(fs::read_to_string(bench.at("read")).unwrap(), "1.0\n2.0\n");
+    bench.is_clean();
+    let mut child = bench.start(&["--kill-after", "0.2s"], "setsid sleep 1000 & touch ready; exit 4");
+    assert_eq!(end_of(&mut child, LONG).unwrap().code(), Some(4));
+    bench.is_clean();
+}
+
+#[test]
+fn nothing_is_left_whoever_is_killed() {
+    let bench = Bench::new();
+    for _ in 0..times() {
+        for victim in ["front", "keeper", "server", "command"] {
+            let script = "setsid sh -c 'sleep 1000; :' & cat {mount}/t/columns/mass.txt; touch ready; sleep 1000; :";
+            let mut front = bench.start(&["--decode", "libhdf5", "--kill-after", "0"], script);
+            let line = |id: u32| text(&fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default()).replace('\0', " ");
+            let all = family(front.id());
+            let find = |word: &str| *all.iter().find(|id| line(**id).contains(word)).unwrap();
+            let process = match victim {
+                "front" => front.id(),
+                "keeper" => find(" run --keep "),
+                "server" => find(" mount --background "),
+                _ => *all.iter().find(|id| line(**id).starts_with("sh -c setsid")).unwrap(),
+            };
+            signal(process, 9);
+            let code = end_of(&mut front, LONG).unwrap().code();
+            let expected = [("front", None), ("keeper", Some(137)), ("server", Some(125)), ("command", Some(137))];
+            assert!(expected.contains(&(victim, code)), "{victim}: {code:?}");
+            bench.is_clean();
+        }
+    }
+}
+
+/// As a scheduler ends a job: SIGKILL to a whole process group.
+#[test]
+fn nothing_is_left_after_a_time_limit() {
+    let bench = Bench::new();
+    for _ in 0..times() {
+        let mut command = bench.command("timeout");
+        command.args([
+            "-s",
+            "KILL",
+            "1",
+            HEPFS,
+            "run",
+            "run.h5",
+            "--",
+            "sh",
+            "-c",
+            "setsid sleep 1000 & sleep 1000; :",
+        ]);
+        assert!(!run_within(LONG, &mut command).status.success());
+        bench.is_clean();
+    }
+}
+
+#[test]
+fn signals_reach_the_command() {
+    let bench = Bench::new();
+    let signals = [(libc::SIGTERM, 143), (libc::SIGUSR1, 9), (libc::SIGHUP, 129), (libc::SIGINT, 130)];
+    for (number, code) in signals.repeat(times()) {
+        let mut child = bench.start(&[], "trap 'exit 9' USR1; touch ready; while :; do sleep 0.05; done");
+        signal(child.id(), number);
+        assert_eq!(end_of(&mut child, LONG).unwrap().code(), Some(code), "{number}");
+        bench.is_clean();
+    }
+}
+
+/// Runs a command in a terminal, presses Ctrl-C, or stops and resumes it.
+const TERMINAL: &str = r#"
+import os, pty, signal, sys, time
+keys, *command = sys.argv[1:]
+child, terminal = pty.fork()
+if child == 0:
+    os.execvp(command[0], command)
+while not os.path.exists('ready'):
+    time.sleep(0.02)
+if keys == 'stop':
+    os.write(terminal, b'\x1a')
+    assert os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1])
+    os.killpg(child, signal.SIGCONT)
+    time.sleep(0.2)
+os.write(terminal, b'\x03')
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"#;
+
+#[test]
+fn a_terminal_is_that_of_the_command() {
+    let bench = Bench::new();
+    // A command that answers Ctrl-C itself gets it once; what it leaves behind ends with the second.
+    let once = "trap 'n=$((n+1))' INT; tty -s; touch ready; sleep 2; sleep 1; exit $((40+n))";
+    let left = "setsid sleep 1000 & (sleep 0.5; touch ready) & exit 6";
+    let sleeps = "touch ready; exec sleep 1000";
+    let cases = [("", sleeps, "130"), ("stop", sleeps, "130"), ("", once, "41"), ("", left, "6")];
+    for (keys, script, code) in cases.repeat(times()) {
+        let _ = fs::remove_file(bench.at("ready"));
+        let mut command = bench.command("python3");
+        command.args(["-c", TERMINAL, keys, HEPFS, "run", "run.h5", "--", "sh", "-c", script]);
+        let output = run_within(LONG, &mut command);
+        assert_eq!(text(&output.stdout).trim(), code, "{keys} {script}: {}", text(&output.stderr));
+        bench.is_clean();
+    }
+}
+
+#[test]
+fn sixty_four_at_once() {
+    let bench = Bench::new();
+    let script = "cat {mount}/t/columns/mass.txt; echo {mount}";
+    let start = |_| {
+        let mut command = bench.command(HEPFS);
+        command.args(["run", "run.h5", "--", "sh", "-c", script]).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let children: Vec<Child> = (0..64).map(start).collect();
+    let expected = format!("1.0\n2.0\n{}\n", bench.at("hepfs-run/mnt").display());
+    for child in children {
+        assert_eq!(text(&child.wait_with_output().unwrap().stdout), expected);
+    }
+    bench.is_clean();
+}
+
+/// An ordinary user, without new privileges: `$0` is the program, the folder of the user's own the current one.
+const USER: &str = r#"
+set -eu
+test "$(id -u)" != 0
+"$0" run --check
+"$0" run run.h5 -- sh -c 'id -u; stat -c %u {mount}/t/table.csv own; cat {mount}/t/columns/mass.txt; grep CapBnd /proc/self/status'
+"$0" run --decode libhdf5 run.h5 -- cat {mount}/t/columns/mass.txt
+# Through a supplementary group alone.
+if test "$1" = groups; then
+    "$0" run secret.h5 -- cat {mount}/t/columns/mass.txt
+fi
+# Nested: both mounts are there.
+"$0" run run.h5 -- "$0" run run.h5 -- sh -c 'ls -d /*/hepfs-run/mnt* "$XDG_RUNTIME_DIR"/hepfs-run/mnt* 2>/dev/null | wc -l
+    cat "$XDG_RUNTIME_DIR"/hepfs-run/mnt/t/columns/mass.txt {mount}/t/columns/mass.txt'
+# On a directory of the user's choice; nothing of it is seen outside.
+mkdir here
+"$0" run --at here run.h5 -- cat here/t/columns/mass.txt
+test -z "$(ls here)"
+echo done
+"#;
+
+#[test]
+fn an_ordinary_user_needs_no_helper_and_no_right() {
+    let bench = Bench::new();
+    let at = bench.folder.path();
+    let program = at.join("hepfs");
+    fs::copy(HEPFS, &program).unwrap();
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    fs::copy(data("units.h5"), at.join("secret.h5")).unwrap();
+    fs::set_permissions(at.join("secret.h5"), PermissionsExt::from_mode(0o640)).unwrap();
+    fs::write(at.join("own"), "").unwrap();
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        for name in ["", "run.h5", "own"] {
+            std::os::unix::fs::chown(at.join(name), Some(65534), Some(65534)).unwrap();
+        }
+        std::os::unix::fs::chown(at.join("secret.h5"), Some(0), Some(4711)).unwrap();
+    }
+    let mut command = as_nobody(&bench, is_root);
+    command.args(["sh", "-c", USER]).arg(&program).arg(if is_root { "groups" } else { "none" });
+    let output = run_within(LONG, &mut command);
+    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    let user = if is_root { "65534".to_owned() } else { rustix::process::geteuid().to_string() };
+    let mass = "1.0\n2.0\n";
+    let (_, rest) = said.split_once("without any right.\n").unwrap_or_else(|| panic!("{said}\n{errors}"));
+    let secret = if is_root { mass } else { "" };
+    let expected =
+        format!("{user}\n{user}\n{user}\n{mass}CapBnd:\t0000000000000000\n{mass}{secret}2\n{mass}{mass}{mass}done\n");
+    assert_eq!(rest, expected, "{errors}");
+    bench.is_clean();
+}
+
+/// The beginning of a command of an ordinary user; root becomes "nobody", in a mount namespace where /dev/fuse is open to
+/// all and where nothing is called fusermount3.
+fn as_nobody(bench: &Bench, is_root: bool) -> Command {
+    if !is_root {
+        return bench.command("env");
+    }
+    let script = "set -e; mkdir dev; mount -t tmpfs -o mode=755 toy dev; mknod -m 666 dev/fuse c 10 229; \
+                  mount --bind dev/fuse /dev/fuse; for helper in /bin /usr/bin /sbin /usr/sbin; do \
+                  test ! -e $helper/fusermount3 || mount --bind /dev/null $helper/fusermount3; done; \
+                  exec setpriv --reuid 65534 --regid 65534 --groups 4711 --no-new-privs \"$@\"";
+    let mut command = bench.command("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]);
+    command
+}
+
+/// Runs a command in which unshare(2) fails, as a container's filter of system calls makes it fail (seccomp(2)).
+const FILTERED: &str = r#"
+import ctypes, os, struct, sys
+UNSHARE = {'x86_64': 272, 'aarch64': 97}[os.uname().machine]
+LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06
+program = b''.join(struct.pack('HBBI', *step) for step in [
+    (LOAD, 0, 0, 0), (EQUAL, 0, 1, UNSHARE), (RETURN, 0, 0, 0x00050001), (RETURN, 0, 0, 0x7fff0000)])
+code = ctypes.create_string_buffer(program)
+class Filter(ctypes.Structure):
+    _fields_ = [('length', ctypes.c_ushort), ('code', ctypes.c_void_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+if os.geteuid():
+    libc.prctl(38, 1, 0, 0, 0)
+assert libc.prctl(22, 2, ctypes.byref(Filter(4, ctypes.addressof(code)))) == 0, ctypes.get_errno()
+os.execvp(sys.argv[1], sys.argv[1:])
+"#;
+
+#[test]
+fn without_namespaces_the_lock_is_named_and_fusermount3_mounts() {
+    let bench = Bench::new();
+    let run = ["-v", "run", "run.h5", "--", "sh", "-c", "cat {mount}/t/columns/mass.txt; sleep 0.1"];
+    let mut command = bench.command("python3");
+    command.args(["-c", FILTERED, HEPFS]).args(run);
+    if rustix::process::geteuid().is_root() {
+        let output = run_within(LONG, &mut command);
+        assert_eq!(text(&output.stdout), "1.0\n2.0\n", "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("seccomp"), "{}", text(&output.stderr));
+        bench.is_clean();
+        for victim in [" run --keep ", " mount --background ", " run "] {
+            let _ = fs::remove_file(bench.at("ready"));
+            let mut command = bench.command("python3");
+            command.args(["-c", FILTERED, HEPFS, "run", "--kill-after=0", "run.h5", "--", "sh", "-c"]);
+            let mut front = command.arg("touch ready; sleep 1000; :").stderr(Stdio::null()).spawn().unwrap();
+            within(LONG, "the command runs", || bench.at("ready").exists());
+            let line = |id: &u32| text(&fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default()).replace('\0', " ");
+            let all = family(front.id());
+            let process = all.into_iter().rev().find(|id| line(id).contains(victim)).unwrap();
+            signal(process, 9);
+            assert!(end_of(&mut front, LONG).is_some());
+            bench.is_clean();
+        }
+    }
+}
+
+/// A setting of a user namespace that this test makes, so that no other test feels it.
+#[test]
+fn a_setting_that_forbids_namespaces_is_named() {
+    let bench = Bench::new();
+    let script = "echo 0 >/proc/sys/user/max_user_namespaces; \
+                  exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"";
+    let run = |arguments: &[&str]| {
+        let mut command = bench.command("unshare");
+        command.args(["--user", "--map-root-user", "sh", "-ec", script, "sh", HEPFS, "run"]);
+        run_within(LONG, command.args(arguments))
+    };
+    let output = run(&["run.h5", "--", "true"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.contains("user.max_user_namespaces is 0; as root, `sysctl user.max_user_namespaces=15000`"), "{said}");
+    let output = run(&["--check"]);
+    let said = text(&output.stdout);
+    assert!(said.contains("no   user.max_user_namespaces allows namespaces: 0\n"), "{said}");
+    assert!(said.contains("no   a mount in a namespace\n"), "{said}");
+    bench.is_clean();
+}
+
+/// Mounts a descriptor of /dev/fuse, gives it to `hepfs mount`, reads, unmounts.
+const DESCRIPTOR: &str = r#"
+import ctypes, os, subprocess, sys
+program, folder = sys.argv[1:]
+device = os.open('/dev/fuse', os.O_RDWR)
+libc = ctypes.CDLL(None, use_errno=True)
+options = f'fd={device},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()}'.encode()
+assert libc.mount(b'ours', folder.encode(), b'fuse', 1 | 2 | 4, options) == 0, os.strerror(ctypes.get_errno())
+at = f'/dev/fd/{device}'
+front = subprocess.Popen([program, 'mount', '-f', 'run.h5', at], pass_fds=[device])
+os.close(device)
+print(open(folder + '/t/columns/mass.txt').read())
+assert libc.umount2(folder.encode(), 0) == 0, os.strerror(ctypes.get_errno())
+print(front.wait(timeout=20))
+"#;
+
+#[test]
+fn a_descriptor_that_somebody_else_mounted_is_served() {
+    let bench = Bench::new();
+    fs::create_dir(bench.at("mnt")).unwrap();
+    let mut command = bench.command("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "python3", "-c", DESCRIPTOR, HEPFS]).arg(bench.at("mnt"));
+    let output = run_within(LONG, &mut command);
+    assert_eq!(text(&output.stdout), "1.0\n2.0\n\n0\n", "{}", text(&output.stderr));
+    let refused = |path: &str| {
+        let output = run_within(LONG, bench.command(HEPFS).args(["mount", "run.h5", path]));
+        text(&output.stderr)
+    };
+    assert!(refused("/dev/fd/1").contains("not a descriptor of /dev/fuse"));
+    assert!(refused("/dev/fd/77").contains("/dev/fd/77: No such file"));
+    bench.is_clean();
+}
+
+/// `mount` asks for fusermount3 only where mount(2) is refused.
+#[test]
+fn mount_in_a_namespace_needs_no_helper() {
+    let bench = Bench::new();
+    fs::create_dir(bench.at("mnt")).unwrap();
+    let script = "\"$0\" mount run.h5 mnt && cat mnt/t/columns/mass.txt && \"$0\" umount mnt";
+    let mut command = bench.command("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, HEPFS]);
+    let output = run_within(LONG, &mut command);
+    assert_eq!(text(&output.stdout), "1.0\n2.0\n", "{}", text(&output.stderr));
+    bench.is_clean();
+}
+
+/// The page for users of clusters: a command that says `# not tested` is not.
+#[test]
+fn the_commands_of_the_page_on_clusters_work() {
+    let bench = Bench::new();
+    let made = run_within(LONG, bench.command(HEPFS).args(["demo", "--rows", "2000", "sample"]));
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide/clusters.md");
+    let page = fs::read_to_string(page).unwrap();
+    let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let lines: Vec<&str> = blocks.flat_map(str::lines).filter(|line| !line.contains("# not tested")).collect();
+    assert!(lines.len() >= 4, "{lines:?}");
+    for line in lines {
+        let mut command = bench.command("sh");
+        command.args(["-ec", &format!("cd sample; hepfs() {{ \"$0\" \"$@\"; }}; {line}"), HEPFS]);
+        let output = run_within(LONG, &mut command);
+        assert!(output.status.success() && !output.stdout.is_empty(), "{line}: {}", text(&output.stderr));
+    }
+    bench.is_clean();
+}
