@@ -23,6 +23,7 @@ mod lh5;
 mod missing_nan;
 mod netcdf;
 mod push_down;
+mod python_module;
 mod records;
 mod rules;
 mod selections;
