@@ -1,5 +1,5 @@
-//! Exports libhdf5's functions from the program, replaces one of them, compresses its debug information, and tells an
-//! optimised program its commit.
+//! Exports libhdf5's functions from the program, replaces one of them, compresses its debug information, and tells the
+//! program the versions of codecs, and an optimised one its commit.
 //!
 //! Filter plugins call back into the library that loads them (`H5Tget_order`, `H5Pget_chunk`, …) and look for it among
 //! the process's dynamic symbols. Ours is linked statically, so without this they find nothing, and fail.
@@ -16,6 +16,15 @@ fn main() {
         // A form that the standard library reads for backtraces; of Zstandard it makes nothing.
         if is_release() {
             println!("cargo:rustc-link-arg-bins=-Wl,--compress-debug-sections=zlib");
+        }
+    }
+    // Codecs that do not tell their versions themselves.
+    println!("cargo:rerun-if-changed=Cargo.lock");
+    let lock = std::fs::read_to_string("Cargo.lock").unwrap_or_default();
+    for name in ["libdeflate-sys", "zlib-rs", "libbz2-rs-sys"] {
+        let entry = lock.split_once(&format!("name = \"{name}\"\nversion = \""));
+        if let Some((version, _)) = entry.and_then(|(_, rest)| rest.split_once('"')) {
+            println!("cargo:rustc-env=HEPFS_{}={version}", name.to_uppercase().replace('-', "_"));
         }
     }
     // Everything is compiled anew when the commit changes, so a debug build goes without.

@@ -33,7 +33,9 @@ use std::sync::LazyLock;
 
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
 
-use self::commands::{cat, check, convert, demo, export, import, index, info, ls, mount, prepare, query, run, umount};
+use self::commands::{
+    cat, check, convert, demo, export, import, index, info, ls, mount, prepare, query, run, umount, version,
+};
 use crate::dialects::table_writer::Refused;
 use crate::fs::mount::MountError;
 use crate::h5;
@@ -73,13 +75,14 @@ enum Command {
     Index(index::Arguments),
     Check(check::Arguments),
     Demo(demo::Arguments),
+    Version(version::Arguments),
     /// Options of all commands that read files
     #[command(hide = true, override_usage = "hepfs COMMAND [OPTIONS] ...")]
     Reading(options::ReadingOptions),
 }
 
 /// Commands grouped by purpose, with an example of each.
-const GROUPS: [(&str, &[&str]); 4] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Look into files, without a mount",
         &[
@@ -109,6 +112,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("Use search indexes", &["hepfs index verify run.h5"]),
+    ("Set up", &["hepfs version"]),
 ];
 
 /// The version, the commit of an optimised build, and the version of HDF5.
@@ -268,6 +272,7 @@ pub fn run() -> ExitCode {
         Command::Index(arguments) => index::run(&arguments),
         Command::Check(arguments) => check::run(&arguments, verbose),
         Command::Demo(arguments) => demo::run(&arguments, verbose),
+        Command::Version(_) => version::run(),
         Command::Reading(_) => Err(Error::Usage("no command: `hepfs help reading` tells of options".into())),
     };
     match outcome {

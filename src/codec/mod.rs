@@ -37,6 +37,37 @@ use crate::catalogue::Filter;
 /// bound a stored size would be trusted on the file's word alone.
 const SLACK: usize = 64 << 10;
 
+/// Filters undone here, with their numbers.
+pub const FILTERS: [(i32, &str); 13] = [
+    (1, "deflate"),
+    (2, "shuffle"),
+    (3, "fletcher32"),
+    (4, "szip"),
+    (5, "nbit"),
+    (6, "scaleoffset"),
+    (307, "bzip2"),
+    (32000, "lzf"),
+    (32001, "blosc"),
+    (32004, "lz4"),
+    (32008, "bitshuffle"),
+    (32015, "zstd"),
+    (32026, "blosc2"),
+];
+
+/// The libraries that undo filters, with their versions.
+pub fn libraries() -> [(&'static str, String); 5] {
+    let lz4 = ::lz4::version();
+    // build.rs takes these versions from Cargo.lock: the libraries do not tell them.
+    let locked = |version: Option<&str>| version.unwrap_or("of an unknown version").to_owned();
+    [
+        ("zstd", zstd_safe::version_string().to_owned()),
+        ("LZ4", format!("{}.{}.{}", lz4 / 10_000, lz4 / 100 % 100, lz4 % 100)),
+        ("libdeflate", locked(option_env!("HEPFS_LIBDEFLATE_SYS"))),
+        ("zlib-rs", locked(option_env!("HEPFS_ZLIB_RS"))),
+        ("libbz2-rs", locked(option_env!("HEPFS_LIBBZ2_RS_SYS"))),
+    ]
+}
+
 /// A filter that hepfs undoes itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Codec {
@@ -351,6 +382,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn filters_are_listed() {
+        for (id, name) in FILTERS {
+            // The first parameter of `nbit` is their number.
+            assert_eq!(Codec::new(&filter(id, &[1])).map(|codec| codec.name()), Ok(name), "{id}");
+        }
+    }
 
     const OWN: [i32; 12] = [1, 2, 3, 4, 6, 307, 32000, 32001, 32004, 32008, 32015, 32026];
 

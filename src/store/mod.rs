@@ -64,8 +64,8 @@ pub use file::{Damage, File};
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use learnt::{KeptFolder, Learner, Observed, Opening, SourceConstancy, pass, rows_at_once};
 pub use memory::{
-    ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, SingleFlight, keep_little, machine_memory,
-    try_memory,
+    ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, SingleFlight, keep_little, libc,
+    machine_memory, try_memory,
 };
 pub use rows::{
     Alike, ChunkDecoding, Containers, EnumerationNames, Facts, Hints, Nan, RowRange, Rows, RowsContainer, StoredFacts,

@@ -14,3 +14,4 @@ pub(super) mod prepare;
 pub(super) mod query;
 pub(super) mod run;
 pub(super) mod umount;
+pub(super) mod version;

@@ -1,4 +1,4 @@
-//! Settings of the memory allocator.
+//! Settings of the memory allocator, and the libc that it belongs to.
 
 /// An allocation of at least this many bytes gets pages of its own, which return to the system when it is freed.
 /// Decoded chunks of a few hundred kilobytes are among them: within the heap, the gaps that they leave between lasting
@@ -14,4 +14,14 @@ pub fn keep_little() {
         // SAFETY: sets a parameter of the allocator.
         unsafe { libc::mallopt(parameter, OWN_PAGES) };
     }
+}
+
+/// The libc, with the version of this run where it tells one.
+pub fn libc() -> String {
+    // SAFETY: the function takes nothing, and returns a string that lives as long as the program.
+    #[cfg(target_env = "gnu")]
+    let name = format!("glibc {}", unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) }.to_string_lossy());
+    #[cfg(not(target_env = "gnu"))]
+    let name = "musl".to_owned();
+    name
 }

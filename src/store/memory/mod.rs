@@ -10,7 +10,7 @@ mod machine;
 mod pages;
 mod single_flight;
 
-pub use allocator::keep_little;
+pub use allocator::{keep_little, libc};
 pub(super) use budget::Leased;
 pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
