@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command, CommandFactory};
 
-use super::{Arguments, GROUPS};
+use super::{Arguments, GROUPS, NOTES};
 
 /// The page, from the root of the repository.
 const PAGE: &str = "docs/reference/commands.md";
@@ -18,10 +18,6 @@ const HEAD: &str = "\
 
 `hepfs COMMAND --help` prints the same, `hepfs help reading` the options of all commands that read files.
 
-- A SOURCE is an HDF5 file or a folder of them. A PATH in it is the path that a mount would show.
-- A SIZE is a number of bytes, with K, M, G or T for powers of 1,024: `64M`.
-- `-v` logs what happens, `-vv` every request. The environment variable `HEPFS_LOG` takes filters, such as `hepfs=debug`.
-- Exit codes: 0 done, 1 failed (2 for `check` and `index`), 2 wrong arguments, 130 ended by Ctrl-C.
 ";
 
 /// Options of one heading, as rows of a table.
@@ -42,7 +38,9 @@ fn page() -> String {
 
     let mut uses: BTreeMap<(String, Rows), usize> = BTreeMap::new();
     commands.iter().flat_map(|command| groups(command)).for_each(|group| *uses.entry(group).or_default() += 1);
-    let mut page = HEAD.to_owned() + "\n| command | purpose |\n| --- | --- |\n";
+    let mut page = HEAD.to_owned();
+    NOTES.iter().for_each(|note| page.push_str(&format!("- {note}\n")));
+    page.push_str("\n| command | purpose |\n| --- | --- |\n");
     for command in &commands {
         let (name, about) = (title(command), text(command.get_about().map(ToString::to_string)));
         let _ = writeln!(page, "| [`{name}`](#{}) | {about} |", anchor(name));

@@ -34,7 +34,8 @@ use std::sync::LazyLock;
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
 
 use self::commands::{
-    cat, check, convert, demo, export, import, index, info, ls, mount, prepare, query, run, umount, version,
+    cat, check, convert, demo, export, import, index, info, ls, manual as pages, mount, prepare, query, run, umount,
+    version,
 };
 use crate::dialects::table_writer::Refused;
 use crate::fs::mount::MountError;
@@ -76,6 +77,7 @@ enum Command {
     Check(check::Arguments),
     Demo(demo::Arguments),
     Version(version::Arguments),
+    Manual(pages::Arguments),
     /// Options of all commands that read files
     #[command(hide = true, override_usage = "hepfs COMMAND [OPTIONS] ...")]
     Reading(options::ReadingOptions),
@@ -115,6 +117,21 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Set up", &["hepfs version"]),
 ];
 
+/// Facts about all commands, for the reference and the manual page.
+const NOTES: [&str; 4] = [
+    "A SOURCE is an HDF5 file or a folder of them. A PATH in it is the path that a mount would show.",
+    "A SIZE is a number of bytes, with K, M, G or T for powers of 1,024: `64M`.",
+    "`-v` logs what happens, `-vv` every request. The environment variable `HEPFS_LOG` takes filters, such as \
+    `hepfs=debug`.",
+    "Exit codes: 0 done, 1 failed (2 for `check` and `index`), 2 wrong arguments, 130 ended by Ctrl-C.",
+];
+
+/// The name under which `hepfs help` lists the options of all commands that read files.
+const READING: &str = "reading";
+
+/// How help texts refer to that list.
+const HELP_READING: &str = "`hepfs help reading`";
+
 /// The version, the commit of an optimised build, and the version of HDF5.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let commit = option_env!("HEPFS_COMMIT").map(|commit| format!("{commit}, ")).unwrap_or_default();
@@ -143,7 +160,7 @@ fn command() -> clap::Command {
 
 /// Hides these options in the help of a command, and refers to `hepfs help reading` there.
 fn without(command: clap::Command, is_common: &dyn Fn(&Arg) -> bool) -> clap::Command {
-    if command.get_name() == "reading" {
+    if command.get_name() == READING {
         return command;
     }
     let reads = command.get_arguments().any(is_common);
@@ -152,9 +169,9 @@ fn without(command: clap::Command, is_common: &dyn Fn(&Arg) -> bool) -> clap::Co
     if !reads {
         return command;
     }
-    let others = "Options of all commands that read files, such as --tables and --cache-folder: `hepfs help reading`";
+    let others = "Options of all commands that read files, such as --tables and --cache-folder:";
     let examples = command.get_after_help().map(|examples| format!("{examples}\n\n")).unwrap_or_default();
-    command.after_help(format!("{examples}{others}"))
+    command.after_help(format!("{examples}{others} {HELP_READING}"))
 }
 
 /// Why a command failed.
@@ -273,6 +290,7 @@ pub fn run() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments, verbose),
         Command::Demo(arguments) => demo::run(&arguments, verbose),
         Command::Version(_) => version::run(),
+        Command::Manual(arguments) => pages::run(&arguments),
         Command::Reading(_) => Err(Error::Usage("no command: `hepfs help reading` tells of options".into())),
     };
     match outcome {

@@ -9,6 +9,7 @@ pub(super) mod import;
 pub(super) mod index;
 pub(super) mod info;
 pub(super) mod ls;
+pub(super) mod manual;
 pub(super) mod mount;
 pub(super) mod prepare;
 pub(super) mod query;
