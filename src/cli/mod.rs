@@ -34,8 +34,8 @@ use std::sync::LazyLock;
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
 
 use self::commands::{
-    cat, check, convert, demo, export, import, index, info, ls, manual as pages, mount, prepare, query, run, umount,
-    version,
+    cat, check, complete, completions, convert, demo, export, import, index, info, ls, manual as pages, mount, prepare,
+    query, run, umount, version,
 };
 use crate::dialects::table_writer::Refused;
 use crate::fs::mount::MountError;
@@ -76,8 +76,10 @@ enum Command {
     Index(index::Arguments),
     Check(check::Arguments),
     Demo(demo::Arguments),
+    Completions(completions::Arguments),
     Version(version::Arguments),
     Manual(pages::Arguments),
+    Complete(complete::Arguments),
     /// Options of all commands that read files
     #[command(hide = true, override_usage = "hepfs COMMAND [OPTIONS] ...")]
     Reading(options::ReadingOptions),
@@ -114,7 +116,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Use search indexes", &["hepfs index verify run.h5"]),
-    ("Set up", &["hepfs version"]),
+    ("Set up", &["hepfs completions bash", "hepfs version"]),
 ];
 
 /// Facts about all commands, for the reference and the manual page.
@@ -148,7 +150,7 @@ fn command() -> clap::Command {
             let name = example.split(' ').nth(1).unwrap_or_default();
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            groups.push_str(&format!("  {name:9} {about}\n  {:9} $ {example}\n", ""));
+            groups.push_str(&format!("  {name:12} {about}\n  {:12} $ {example}\n", ""));
         }
         groups.push('\n');
     }
@@ -270,8 +272,8 @@ pub fn run() -> ExitCode {
         Command::Run(_) => run::FAILED,
         _ => 1,
     });
-    // A mount sets up its log itself, and collects warnings.
-    if !matches!(command, Command::Mount(_)) {
+    // A mount sets up its log itself, and collects warnings; completion says nothing.
+    if !matches!(command, Command::Mount(_) | Command::Complete(_)) {
         logging::to_terminal(verbose).take();
     }
     let outcome = match command {
@@ -289,8 +291,10 @@ pub fn run() -> ExitCode {
         Command::Index(arguments) => index::run(&arguments),
         Command::Check(arguments) => check::run(&arguments, verbose),
         Command::Demo(arguments) => demo::run(&arguments, verbose),
+        Command::Completions(arguments) => completions::run(&arguments),
         Command::Version(_) => version::run(),
         Command::Manual(arguments) => pages::run(&arguments),
+        Command::Complete(arguments) => complete::run(arguments),
         Command::Reading(_) => Err(Error::Usage("no command: `hepfs help reading` tells of options".into())),
     };
     match outcome {

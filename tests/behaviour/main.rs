@@ -9,6 +9,7 @@ mod attributes;
 mod catalogue;
 mod changes;
 mod commands;
+mod completion;
 mod daemon;
 mod hostile;
 mod import;

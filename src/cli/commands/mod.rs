@@ -2,6 +2,8 @@
 
 pub(super) mod cat;
 pub(super) mod check;
+pub(super) mod complete;
+pub(super) mod completions;
 pub(super) mod convert;
 pub(super) mod demo;
 pub(super) mod export;
