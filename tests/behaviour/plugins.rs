@@ -6,37 +6,11 @@ use std::path::Path;
 use crate::support::{Mounted, must};
 use crate::writer::{self, INVERTING, Writer};
 
-/// A filter plugin without a header of HDF5: the two functions and the structure that libhdf5 asks of one.
-const PLUGIN: &str = r#"
-#include <stddef.h>
-
-typedef struct {
-    int version, id;
-    unsigned encoder_present, decoder_present;
-    const char *name;
-    void *can_apply, *set_local;
-    size_t (*filter)(unsigned, size_t, const unsigned *, size_t, size_t *, void **);
-} Filter;
-
-static size_t invert(unsigned flags, size_t count, const unsigned *values, size_t used, size_t *size, void **buffer)
-{
-    (void)flags, (void)count, (void)values, (void)size;
-    for (size_t i = 0; i < used; i++)
-        ((unsigned char *)*buffer)[i] = (unsigned char)~((unsigned char *)*buffer)[i];
-    return used;
-}
-
-static const Filter filter = {1, 300, 1, 1, "inverting", 0, 0, invert};
-
-int H5PLget_plugin_type(void) { return 0; }
-const void *H5PLget_plugin_info(void) { return &filter; }
-"#;
-
+/// Compiles a filter plugin that calls back into libhdf5.
 fn build_plugin(folder: &Path) {
-    let source = folder.join("inverting.c");
-    fs::write(&source, PLUGIN).unwrap();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/behaviour/inverting.c");
     let library = folder.join("libinverting.so");
-    must("cc", ["-shared".as_ref(), "-fPIC".as_ref(), "-o".as_ref(), library.as_os_str(), source.as_os_str()]);
+    must("cc", ["-shared".as_ref(), "-fPIC".as_ref(), "-o".as_ref(), library.as_os_str(), source.as_ref()]);
 }
 
 fn write(path: &Path) {
