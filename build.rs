@@ -10,7 +10,10 @@ use std::process::Command;
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
-        println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=H5*");
+        // zig's linker, which packages are linked with, has no such choice: it exports all or nothing.
+        let is_zig = std::env::var("RUSTC_LINKER").is_ok_and(|linker| linker.contains("zigcc"));
+        let exported = if is_zig { "-rdynamic" } else { "-Wl,--export-dynamic-symbol=H5*" };
+        println!("cargo:rustc-link-arg-bins={exported}");
         // See src/h5/worker/driver/space.rs.
         println!("cargo:rustc-link-arg-bins=-Wl,--wrap=H5MF_xfree");
         // A form that the standard library reads for backtraces; of Zstandard it makes nothing.

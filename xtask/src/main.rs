@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Commands, their arguments and what they do.
-const COMMANDS: [(&str, &str, &str); 11] = [
+const COMMANDS: [(&str, &str, &str); 12] = [
     ("quick", "[ARGS]", "Unit tests, layers, documents: no FUSE, no Python, a minute when built. ARGS go to the tests"),
     ("test", "[ARGS]", "Sets up and runs all tests (`scripts/test`). ARGS go to `cargo test`"),
     ("demo", "[ARGS]", "Builds hepfs, mounts a sample and shows it (`scripts/demo`)"),
@@ -25,6 +25,7 @@ const COMMANDS: [(&str, &str, &str); 11] = [
     ("hostile", "--hepfs PATH [ARGS]", "Spoils files at random and watches a mount of each (`scripts/hostile`)"),
     ("fuzz", "SECONDS [TARGET …]", "Runs fuzz targets with the stable compiler (`scripts/fuzz`)"),
     ("fixtures", "[NAME ARGS]", "Writes the files of `tests/data` anew"),
+    ("package", "[ARGS]", "Builds and packages hepfs into `dist` (`scripts/package`)"),
     ("third-party", "[--check]", "Writes the licences of all that is linked (`scripts/third-party`)"),
     ("lock", "", "Locks the packages of every extra anew: `scripts/locks`, by uv"),
 ];
@@ -89,7 +90,7 @@ impl Tools {
         match command {
             "quick" => return quick::run(self, &arguments),
             "lock" => return python::lock(self),
-            "test" | "demo" | "third-party" => {
+            "test" | "demo" | "package" | "third-party" => {
                 return Err(self.replace(Command::new(self.script(command)).args(arguments)));
             }
             "corpus" | "hostile" | "fuzz" if arguments.is_empty() => {
