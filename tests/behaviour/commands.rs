@@ -740,6 +740,16 @@ fn help_is_had_for_every_command() {
 
 /// An optimised build of a checkout tells its commit, too.
 #[test]
+fn version_tells_of_libc_and_of_mounts() {
+    let lines = must(HEPFS, ["version"]);
+    let rest = lines.strip_prefix(&must(HEPFS, ["--version"])).unwrap_or_else(|| panic!("{lines}"));
+    let libc = must("getconf", ["GNU_LIBC_VERSION"]);
+    assert_eq!(rest.lines().next().unwrap().strip_prefix("libc: "), Some(libc.trim()), "{lines}");
+    let check = hepfs(["run", "--check"]).stdout;
+    assert!(rest.ends_with(&*String::from_utf8_lossy(&check)), "{lines}");
+}
+
+#[test]
 fn the_version_is_one_line_with_that_of_hdf5() {
     let version = must(HEPFS, ["--version"]);
     let own = concat!("hepfs ", env!("CARGO_PKG_VERSION"), " (");

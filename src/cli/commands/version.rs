@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::{Error, VERSION};
 use crate::{codec, h5, store};
 
-/// Print versions of the program, of libc and of codecs, for a report
+/// Print versions of the program, of libc and of codecs, and what `hepfs run --check` says, for a report
 ///
 /// `hepfs --version` prints the first line alone.
 #[derive(Debug, Args)]
@@ -16,7 +16,9 @@ pub(in crate::cli) struct Arguments {}
 
 pub(in crate::cli) fn run() -> Result<ExitCode, Error> {
     let mut out = std::io::stdout().lock();
-    lines().iter().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
+    let (mounts, _) = super::run::report()?;
+    let mut lines = lines().into_iter().chain(mounts.lines().map(str::to_owned));
+    lines.try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
     Ok(ExitCode::SUCCESS)
 }
 
