@@ -124,7 +124,8 @@ mod tests {
         let mut wanted = vec!["hepfs-reading.1".to_owned()];
         collect(&command(), "hepfs", &mut wanted);
         let mut names: Vec<&String> = pages.iter().map(|(name, _)| name).collect();
-        (wanted.sort(), names.sort());
+        wanted.sort();
+        names.sort();
         assert_eq!(names, wanted.iter().collect::<Vec<_>>());
         assert!(wanted.contains(&"hepfs-index-build.1".to_owned()));
         for (name, page) in &pages {
