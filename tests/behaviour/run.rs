@@ -77,7 +77,8 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        self.left().into_iter().for_each(|process| signal(process, 9));
+        let left = self.left().into_iter().map(|process| process.to_string());
+        Command::new("kill").arg("-9").args(left).stderr(Stdio::null()).status().ok();
     }
 }
 
@@ -175,6 +176,19 @@ fn nothing_is_left_whoever_is_killed() {
             bench.is_clean();
         }
     }
+}
+
+/// A mount of the user's, on which `--at` is refused, stays.
+#[test]
+fn a_mount_that_is_there_stays() {
+    let bench = Bench::new();
+    fs::create_dir(bench.at("mnt")).unwrap();
+    let script =
+        "\"$0\" mount run.h5 mnt; \"$0\" run --at mnt run.h5 -- true; cat mnt/t/columns/mass.txt; \"$0\" umount mnt";
+    let output = run_within(LONG, bench.command("sh").args(["-c", script, HEPFS]));
+    assert_eq!(text(&output.stdout), "1.0\n2.0\n", "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("mounted here already"), "{}", text(&output.stderr));
+    bench.is_clean();
 }
 
 /// As a scheduler ends a job: SIGKILL to a whole process group.
@@ -283,6 +297,9 @@ fi
 mkdir here
 "$0" run --at here run.h5 -- cat here/t/columns/mass.txt
 test -z "$(ls here)"
+# The tour has a mount as well.
+"$0" demo --rows 2000 tour >tour.txt 2>&1
+grep -q 'chunks_decoded' tour.txt
 echo done
 "#;
 

@@ -79,9 +79,16 @@ pub(in crate::cli) struct Arguments {
     /// Rows of the sample's main table
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     rows: u64,
+
+    /// Started by ourselves: show the sample that is mounted in the folder.
+    #[arg(long, hide = true)]
+    tour: bool,
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
+    if let (true, Some(folder)) = (arguments.tour, &arguments.folder) {
+        return tour(&TOUR, folder).map(|()| ExitCode::SUCCESS);
+    }
     let folder = Folder::new(arguments.folder.as_deref())?;
     let written = folder.path.join("sample.h5");
     let mountpoint = folder.path.join("mnt");
@@ -100,8 +107,10 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         Ok(mounted) => mounted,
         Err(error @ Error::Background(_)) => {
             error.say();
-            say("\nIt cannot be mounted here. What follows needs no mount.")?;
-            tour(&TOUR_WITHOUT_MOUNT, &folder.path)?;
+            if !tour_in_namespace(&folder.path)? {
+                say("\nIt cannot be mounted here. What follows needs no mount.")?;
+                tour(&TOUR_WITHOUT_MOUNT, &folder.path)?;
+            }
             return say(&match folder.is_temporary {
                 true => "\nTry it on a file of yours: hepfs info FILE.h5".to_owned(),
                 false => format!("\nThe sample stays: hepfs info {}", written.display()),
@@ -146,6 +155,21 @@ fn tour(steps: &[(&str, &str)], folder: &Path) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Runs the tour below `hepfs run`; `false` if that cannot mount either.
+fn tour_in_namespace(folder: &Path) -> Result<bool, Error> {
+    let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
+    let mut run = Command::new(&program);
+    run.current_dir(folder).args(["run", "--at", "mnt", "sample.h5", "--"]);
+    run.arg(&program).args(["demo", "--tour"]).arg(folder);
+    say("$ hepfs run --at mnt sample.h5          # a mount for this tour alone")?;
+    let status = run.status().map_err(Error::io("running hepfs run"))?;
+    match status.code() {
+        Some(0) => Ok(true),
+        code if code == Some(super::run::FAILED.into()) => Ok(false),
+        _ => Err(Error::Usage(format!("the tour ended with {status}"))),
+    }
 }
 
 fn has_duckdb() -> bool {

@@ -306,7 +306,7 @@ fn watch(mount: &Mount, sources: &[PathBuf], session: &Session) -> Option<Arc<Wa
 }
 
 /// A line that the background process writes before its mount answers, or instead of that.
-pub(in crate::cli) enum Said {
+pub(in crate::cli) enum StartMessage {
     /// The mount answers.
     Ready,
     /// A warning for the user.
@@ -315,7 +315,7 @@ pub(in crate::cli) enum Said {
     Refused(String),
 }
 
-impl Said {
+impl StartMessage {
     /// Reads one line.
     pub fn of(line: &str) -> Self {
         match line.strip_prefix(WARNING) {
@@ -334,10 +334,10 @@ fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Erro
     let mut lines = child.stdout.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines());
     loop {
         let line = lines.next().transpose().map_err(Error::io("waiting for the background process"))?;
-        match Said::of(line.as_deref().unwrap_or_default()) {
-            Said::Ready => return Ok(ExitCode::SUCCESS),
-            Said::Warning(warning) => warn(&warning),
-            Said::Refused(reason) => {
+        match StartMessage::of(line.as_deref().unwrap_or_default()) {
+            StartMessage::Ready => return Ok(ExitCode::SUCCESS),
+            StartMessage::Warning(warning) => warn(&warning),
+            StartMessage::Refused(reason) => {
                 // The process has sent its reason, and ends.
                 let status = child.wait().map_err(Error::io("waiting for the background process"))?;
                 return Err(not_mounted(reason, &status.to_string()));
@@ -358,7 +358,7 @@ pub(in crate::cli) fn warn(warning: &str) {
     say!("hepfs: warning: {}", printable(warning));
 }
 
-/// The background process: this program, which writes lines for [`Said`] to its standard output. If `is_bound`, it ends
+/// The background process: this program, which writes lines for [`StartMessage`] to its standard output. If `is_bound`, it ends
 /// with the reader of these.
 pub(in crate::cli) fn background(
     serving: &Serving,

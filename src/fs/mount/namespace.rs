@@ -63,27 +63,23 @@ pub fn descriptor(path: &Path) -> io::Result<OwnedFd> {
 /// If it cannot be made, or belongs to somebody else.
 pub fn folder() -> Result<PathBuf, MountError> {
     let user = geteuid();
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("hepfs-run"));
+    // The mode of a folder of this user's own.
+    let mode = |path: &Path| {
+        let metadata = fs::symlink_metadata(path).ok()?;
+        (metadata.is_dir() && metadata.uid() == user.as_raw()).then_some(metadata.mode())
+    };
+    // That of another user, after `su`, would keep what is made in it.
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| mode(folder).is_some());
     let temporary = std::env::temp_dir().join(format!("hepfs-run-{user}"));
-    let mut last = None;
-    for path in runtime.into_iter().chain([temporary]) {
-        let made = fs::DirBuilder::new().mode(0o700).create(&path);
-        if let Err(error) =
-            made.or_else(|error| if error.kind() == ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })
-        {
-            last = Some((path, error));
-            continue;
+    let mut last = io::Error::other("not a folder of this user alone; --at DIR names another mount point");
+    for path in runtime.map(|folder| folder.join("hepfs-run")).into_iter().chain([temporary.clone()]) {
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => last = error,
+            _ if mode(&path).is_some_and(|mode| mode & 0o77 == 0) => return Ok(path),
+            _ => {}
         }
-        let metadata = fs::symlink_metadata(&path);
-        if metadata
-            .is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == user.as_raw() && metadata.mode() & 0o77 == 0)
-        {
-            return Ok(path);
-        }
-        last = Some((path, io::Error::other("not a folder of this user alone; --at DIR names another mount point")));
     }
-    let (path, error) = last.unwrap_or_else(|| (PathBuf::new(), io::Error::other("no temporary folder")));
-    Err(MountError::Mountpoint { path, error })
+    Err(MountError::Mountpoint { path: temporary, error: last })
 }
 
 /// A mount that only this process and its children see, and that waits for somebody to answer its requests.

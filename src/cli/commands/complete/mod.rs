@@ -22,7 +22,7 @@ use clap_complete::CompletionCandidate;
 use clap_complete::engine::{self, ArgValueCompleter, ValueCompleter};
 
 use self::line::Line;
-use self::names::{Given, Inside};
+use self::names::{GivenPlaces, Inside};
 use super::completions::Shell;
 use crate::cli::Error;
 
@@ -148,7 +148,7 @@ impl ValueCompleter for Completer {
         // An option whose value is being typed would take the next word for it.
         let is_apart = self.is_option && !typed.as_bytes().starts_with(b"-");
         let before = &before[..before.len() - usize::from(is_apart)];
-        let given = || Given::new(before.iter().chain(after));
+        let given = || GivenPlaces::new(before.iter().chain(after));
         let meant = expanded(current.as_bytes());
         let found = match self.wanted {
             Wanted::Files => names::files(&meant),

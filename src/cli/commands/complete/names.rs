@@ -38,7 +38,7 @@ pub(super) enum Inside {
 }
 
 /// The arguments on a command line that others are completed by.
-pub(super) struct Given {
+pub(super) struct GivenPlaces {
     reading: ReadingOptions,
     /// The first source, with a path in it.
     place: Option<OsString>,
@@ -46,7 +46,7 @@ pub(super) struct Given {
     table: Option<String>,
 }
 
-impl Given {
+impl GivenPlaces {
     /// Parses words as far as they are arguments.
     pub fn new<'a>(words: impl Iterator<Item = &'a OsString>) -> Self {
         let matches = crate::cli::Arguments::command().ignore_errors(true).try_get_matches_from(words);

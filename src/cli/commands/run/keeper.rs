@@ -17,10 +17,11 @@ use rustix::process::{Pid, Signal, WaitStatus, getpgid, kill_process};
 use super::processes::{self, AT_THE_TERMINAL, Caught, PATIENCE};
 use super::{Arguments, itself};
 use crate::cli::Error;
-use crate::cli::commands::mount::{Said, background, not_mounted, warn};
+use crate::cli::commands::mount::{StartMessage, background, not_mounted, warn};
 use crate::cli::signals::INTERRUPTED;
 use crate::fs::mount::namespace::{self, PrivateMount, mount_privately};
 use crate::fs::mount::{Lock, MountError, preconditions, unmount};
+use crate::source::mounts;
 use crate::views::printable;
 
 /// The variable in which the command finds the mount point.
@@ -36,11 +37,11 @@ const SILENCE: Duration = Duration::from_secs(3);
 /// Something that happened to the keeper.
 enum Event {
     Signal(Caught),
-    Said(Said),
+    Said(StartMessage),
 }
 
 /// The keeper of one command.
-pub(super) struct Keeper<'a> {
+pub(super) struct CommandKeeper<'a> {
     arguments: &'a Arguments,
     front: u32,
     events: Receiver<Event>,
@@ -63,7 +64,7 @@ enum Phase {
     Ended { code: u8, since: Instant, is_told: bool },
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> CommandKeeper<'a> {
     /// Mounts and starts the server. `front` is the process that started this one.
     pub fn start(arguments: &'a Arguments, front: u32, verbose: u8) -> Result<Self, Error> {
         processes::end_with_parent(front, Signal::TERM).map_err(|error| Error::io("the front")(error.into()))?;
@@ -120,9 +121,9 @@ impl<'a> Keeper<'a> {
                 return Ok(super::FAILED);
             }
             match event {
-                Ok(Event::Said(Said::Warning(warning))) => warn(&warning),
-                Ok(Event::Said(Said::Ready)) => self.phase = Phase::Running(self.start_command()?),
-                Ok(Event::Said(Said::Refused(reason))) => return Err(self.refused(reason)),
+                Ok(Event::Said(StartMessage::Warning(warning))) => warn(&warning),
+                Ok(Event::Said(StartMessage::Ready)) => self.phase = Phase::Running(self.start_command()?),
+                Ok(Event::Said(StartMessage::Refused(reason))) => return Err(self.refused(reason)),
                 Ok(Event::Signal(caught)) if caught.signal == Signal::CHILD => self.reap()?,
                 Ok(Event::Signal(caught)) => {
                     if let Some(code) = self.pass_on(caught) {
@@ -252,8 +253,8 @@ fn listen(mut lines: impl BufRead + Send + 'static, events: Sender<Event>) {
         loop {
             let mut line = String::new();
             let read = lines.read_line(&mut line);
-            let said = Said::of(if read.is_ok() { line.trim_end_matches('\n') } else { "" });
-            let goes_on = matches!(said, Said::Warning(_));
+            let said = StartMessage::of(if read.is_ok() { line.trim_end_matches('\n') } else { "" });
+            let goes_on = matches!(said, StartMessage::Warning(_));
             if events.send(Event::Said(said)).is_err() || !goes_on {
                 break;
             }
@@ -280,12 +281,23 @@ fn shared_mountpoint(at: Option<&Path>, front: u32) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// Removes what a keeper that was killed may have left of a mount by `fusermount3`; the caller is the front.
-pub(super) fn clear(at: Option<&Path>) {
-    let Ok(fresh) = namespace::folder().map(|folder| folder.join(std::process::id().to_string())) else { return };
+/// The mount point that the front looks at in the end: there `fusermount3` may have mounted. `None`: whatever is mounted
+/// there is somebody else's.
+pub(super) fn place_to_clear(at: Option<&Path>) -> Option<PathBuf> {
+    let path = match at {
+        Some(at) => at.canonicalize().ok()?,
+        None => namespace::folder().ok()?.join(std::process::id().to_string()),
+    };
+    mounts::mount_at(&path).ok()?.is_none().then_some(path)
+}
+
+/// Removes what a keeper and a server that were killed have left of a mount by `fusermount3`.
+pub(super) fn clear(path: &Path, is_ours: bool) {
     // Most often nothing is mounted there.
-    let _ = unmount(at.unwrap_or(&fresh), true);
-    let _ = std::fs::remove_dir(fresh);
+    let _ = unmount(path, true);
+    if is_ours {
+        let _ = std::fs::remove_dir(path);
+    }
 }
 
 /// Names a few processes, for people.
@@ -310,7 +322,7 @@ fn describe(status: WaitStatus) -> String {
     }
 }
 
-/// What `--check` prints: each precondition of a mount, and an attempt; and whether this user can mount.
+/// Writes the lines of `--check`: each precondition of a mount, and an attempt; also whether this user can mount.
 pub(in crate::cli) fn report() -> Result<(String, bool), Error> {
     let mut lines = String::new();
     let list = preconditions();

@@ -119,7 +119,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         return Ok(launch(keeper, &arguments.command));
     }
     if let Some(front) = arguments.keep {
-        return keeper::Keeper::start(arguments, front, verbose)?.keep();
+        return keeper::CommandKeeper::start(arguments, front, verbose)?.keep();
     }
     check_command(arguments)?;
     check_sources(&arguments.sources)?;
@@ -141,6 +141,7 @@ fn check_command(arguments: &Arguments) -> Result<(), Error> {
 
 /// The front: starts the keeper, hands signals on to it, and ends with its exit code.
 fn front(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
+    let place = keeper::place_to_clear(arguments.at.as_deref());
     let (sender, signals) = unbounded();
     processes::catch(sender, |caught| caught).map_err(Error::io("catching signals"))?;
     processes::adopt_orphans();
@@ -174,7 +175,9 @@ fn front(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     };
     // After a keeper that was killed. In any other case, nothing is left.
     processes::end_all(None, Duration::ZERO);
-    keeper::clear(arguments.at.as_deref());
+    if let Some(place) = place {
+        keeper::clear(&place, arguments.at.is_none());
+    }
     if let Some(signal) = status.terminating_signal() {
         say!("hepfs: run: the keeper was ended by signal {signal}, and so is the command");
     }
