@@ -1,5 +1,6 @@
 //! `hepfs run`: a mount that needs no right, for one command. HEPFS_TIMES repeats what ends by force.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -9,44 +10,83 @@ use std::time::Duration;
 use crate::data;
 use crate::support::{HEPFS, LONG, end_of, family, lives, run_within, signal, within};
 
-/// The folder of one test, with a file of two rows, `run.h5`, and a mark in the environment of all that it starts.
+/// The folder of one test, with a file of two rows, `run.h5`, the program, and a mark in the environment of all that it
+/// starts.
 struct Bench {
     folder: tempfile::TempDir,
 }
 
+/// Becomes "nobody" with one further group, in a mount namespace where /dev/fuse is open to all and where nothing is
+/// called fusermount3.
+const NOBODY: &str = r#"
+mkdir -p dev
+mount -t tmpfs -o mode=755 toy dev
+mknod -m 666 dev/fuse c 10 229
+mount --bind dev/fuse /dev/fuse
+for helper in /bin /usr/bin /sbin /usr/sbin; do
+    test "$0" = helper || test ! -e $helper/fusermount3 || mount --bind /dev/null $helper/fusermount3
+done
+"#;
+
+/// The end of that script, without new privileges.
+const NO_PRIVILEGES: &str = "exec setpriv --reuid 65534 --regid 65534 --groups 4711 --no-new-privs \"$@\"";
+
 impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::copy(data("units.h5"), folder.path().join("run.h5")).unwrap();
-        Self { folder }
+        let bench = Self { folder };
+        fs::copy(data("units.h5"), bench.at("run.h5")).unwrap();
+        // The build folder may be closed to other users.
+        fs::copy(HEPFS, bench.program()).unwrap();
+        fs::set_permissions(bench.program(), PermissionsExt::from_mode(0o755)).unwrap();
+        if is_root() {
+            for name in ["", "run.h5"] {
+                std::os::unix::fs::chown(bench.at(name), Some(65534), Some(65534)).unwrap();
+            }
+        }
+        bench
     }
 
     fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// A program that starts in the folder. Mount points are made there as well.
-    fn command(&self, program: &str) -> Command {
+    fn program(&self) -> PathBuf {
+        self.at("hepfs")
+    }
+
+    /// A program that this process's own user starts in the folder. Mount points are made there as well.
+    fn as_we_are(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("env");
         // Who starts these tests in the background has them ignore Ctrl-C.
-        command.args(["--default-signal=INT,QUIT,HUP", program]).current_dir(self.folder.path());
+        command.arg("--default-signal=INT,QUIT,HUP").arg(program.as_ref()).current_dir(self.folder.path());
+        command.env("MARK", self.folder.path()).env("XDG_RUNTIME_DIR", self.folder.path());
+        command.env("HOME", self.folder.path()).env_remove("XDG_STATE_HOME").env_remove("XDG_CACHE_HOME");
         command
-            .env("MARK", self.folder.path())
-            .env("XDG_RUNTIME_DIR", self.folder.path())
-            .env("HOME", self.folder.path());
-        command.env_remove("XDG_STATE_HOME").env_remove("XDG_CACHE_HOME");
+    }
+
+    /// A program that an ordinary user starts there, who has no right and no fusermount3. Its process is the child.
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        if !is_root() {
+            return self.as_we_are(program);
+        }
+        let mut command = self.as_we_are("unshare");
+        // Root's own folders are closed to others.
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+        command.args(["--mount", "--propagation", "private", "sh", "-ec", &format!("{NOBODY}{NO_PRIVILEGES}"), "sh"]);
+        command.arg(program.as_ref());
         command
     }
 
     /// `hepfs run run.h5 -- sh -c SCRIPT`, to its end.
     fn shell(&self, script: &str) -> Output {
-        run_within(LONG, self.command(HEPFS).args(["run", "run.h5", "--", "sh", "-c", script]))
+        run_within(LONG, self.command(self.program()).args(["run", "run.h5", "--", "sh", "-c", script]))
     }
 
     /// `hepfs run OPTIONS run.h5 -- sh -c SCRIPT`, once the script has made the file `ready`.
     fn start(&self, options: &[&str], script: &str) -> Child {
         let _ = fs::remove_file(self.at("ready"));
-        let mut command = self.command(HEPFS);
+        let mut command = self.command(self.program());
         command.arg("run").args(options).args(["run.h5", "--", "sh", "-c", script]);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         within(LONG, "the command runs", || self.at("ready").exists());
@@ -82,8 +122,17 @@ impl Drop for Bench {
     }
 }
 
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The number of the ordinary user.
+fn user() -> String {
+    if is_root() { "65534".to_owned() } else { rustix::process::geteuid().to_string() }
 }
 
 /// How often what ends by force is repeated.
@@ -95,8 +144,8 @@ fn times() -> usize {
 fn a_command_sees_the_mount_and_nobody_else_does() {
     let bench = Bench::new();
     let output = bench.shell("cat {mount}/t/columns/mass.txt; test {mount} = $HEPFS_MOUNT; echo {} $?; pwd; id -u");
-    let own = format!("1.0\n2.0\n{{}} 0\n{}\n{}\n", bench.at("").display(), rustix::process::geteuid());
-    assert_eq!(text(&output.stdout), own.replace("/\n", "\n"), "{}", text(&output.stderr));
+    let (folder, user) = (bench.folder.path().display(), user());
+    assert_eq!(text(&output.stdout), format!("1.0\n2.0\n{{}} 0\n{folder}\n{user}\n"), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr), "");
     bench.is_clean();
 }
@@ -108,7 +157,7 @@ fn exit_codes_are_those_of_the_command() {
     {
         assert_eq!(bench.shell(script).status.code(), Some(code), "{script}");
     }
-    let run = |arguments: &[&str]| run_within(LONG, bench.command(HEPFS).arg("run").args(arguments));
+    let run = |arguments: &[&str]| run_within(LONG, bench.command(bench.program()).arg("run").args(arguments));
     let none = run(&["run.h5", "--", "no-such-command"]);
     assert_eq!((none.status.code(), text(&none.stderr).contains("no-such-command: No such file")), (Some(127), true));
     let refused = run(&["run.h5", "--", "./run.h5"]);
@@ -124,10 +173,11 @@ fn exit_codes_are_those_of_the_command() {
 #[test]
 fn a_command_gets_all_that_env_would_give_it() {
     let bench = Bench::new();
+    // Signals 32 and 33 are the C library's own: its posix_spawn(3) has a child ignore them.
     let script = r#"
         exec 7<run.h5; trap '' HUP; ulimit -Sn 77
         printf 'in\n' | "$@" sh -c 'read line; echo "$line"; ulimit -Sn; head -c 4 <&7 | od -An -c
-            grep SigIgn /proc/self/status; grep CapEff /proc/self/status; printf %s "$1" | od -An -c' \
+            grep SigIgn /proc/self/status | sed s/180000001/000000001/; grep CapEff /proc/self/status; printf %s "$1" | od -An -c' \
             sh "$(printf 'a\377 b')"
     "#;
     let under = |program: &[&str]| {
@@ -138,7 +188,7 @@ fn a_command_gets_all_that_env_would_give_it() {
     };
     let expected = under(&["env"]);
     assert!(expected.0.starts_with("in\n77\n"), "{expected:?}");
-    assert_eq!(under(&[HEPFS, "run", "run.h5", "--"]), expected);
+    assert_eq!(under(&["./hepfs", "run", "run.h5", "--"]), expected);
 }
 
 #[test]
@@ -185,7 +235,7 @@ fn a_mount_that_is_there_stays() {
     fs::create_dir(bench.at("mnt")).unwrap();
     let script =
         "\"$0\" mount run.h5 mnt; \"$0\" run --at mnt run.h5 -- true; cat mnt/t/columns/mass.txt; \"$0\" umount mnt";
-    let output = run_within(LONG, bench.command("sh").args(["-c", script, HEPFS]));
+    let output = run_within(LONG, bench.as_we_are("sh").args(["-c", script, HEPFS]));
     assert_eq!(text(&output.stdout), "1.0\n2.0\n", "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("mounted here already"), "{}", text(&output.stderr));
     bench.is_clean();
@@ -201,7 +251,7 @@ fn nothing_is_left_after_a_time_limit() {
             "-s",
             "KILL",
             "1",
-            HEPFS,
+            "./hepfs",
             "run",
             "run.h5",
             "--",
@@ -255,7 +305,7 @@ fn a_terminal_is_that_of_the_command() {
     for (keys, script, code) in cases.repeat(times()) {
         let _ = fs::remove_file(bench.at("ready"));
         let mut command = bench.command("python3");
-        command.args(["-c", TERMINAL, keys, HEPFS, "run", "run.h5", "--", "sh", "-c", script]);
+        command.args(["-c", TERMINAL, keys, "./hepfs", "run", "run.h5", "--", "sh", "-c", script]);
         let output = run_within(LONG, &mut command);
         assert_eq!(text(&output.stdout).trim(), code, "{keys} {script}: {}", text(&output.stderr));
         bench.is_clean();
@@ -267,7 +317,7 @@ fn sixty_four_at_once() {
     let bench = Bench::new();
     let script = "cat {mount}/t/columns/mass.txt; echo {mount}";
     let start = |_| {
-        let mut command = bench.command(HEPFS);
+        let mut command = bench.command(bench.program());
         command.args(["run", "run.h5", "--", "sh", "-c", script]).stdin(Stdio::null());
         command.stdout(Stdio::piped()).spawn().unwrap()
     };
@@ -306,47 +356,39 @@ echo done
 #[test]
 fn an_ordinary_user_needs_no_helper_and_no_right() {
     let bench = Bench::new();
-    let at = bench.folder.path();
-    let program = at.join("hepfs");
-    fs::copy(HEPFS, &program).unwrap();
-    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-    fs::copy(data("units.h5"), at.join("secret.h5")).unwrap();
-    fs::set_permissions(at.join("secret.h5"), PermissionsExt::from_mode(0o640)).unwrap();
-    fs::write(at.join("own"), "").unwrap();
-    let is_root = rustix::process::geteuid().is_root();
-    if is_root {
-        for name in ["", "run.h5", "own"] {
-            std::os::unix::fs::chown(at.join(name), Some(65534), Some(65534)).unwrap();
-        }
-        std::os::unix::fs::chown(at.join("secret.h5"), Some(0), Some(4711)).unwrap();
+    let (own, secret) = (bench.at("own"), bench.at("secret.h5"));
+    fs::write(&own, "").unwrap();
+    fs::copy(data("units.h5"), &secret).unwrap();
+    fs::set_permissions(&secret, PermissionsExt::from_mode(0o640)).unwrap();
+    if is_root() {
+        std::os::unix::fs::chown(own, Some(65534), Some(65534)).unwrap();
+        std::os::unix::fs::chown(secret, Some(0), Some(4711)).unwrap();
     }
-    let mut command = as_nobody(&bench, is_root);
-    command.args(["sh", "-c", USER]).arg(&program).arg(if is_root { "groups" } else { "none" });
+    let mut command = bench.command("sh");
+    command.args(["-c", USER]).arg(bench.program()).arg(if is_root() { "groups" } else { "none" });
     let output = run_within(LONG, &mut command);
-    let (said, errors) = (text(&output.stdout), text(&output.stderr));
-    let user = if is_root { "65534".to_owned() } else { rustix::process::geteuid().to_string() };
+    let (said, errors, user) = (text(&output.stdout), text(&output.stderr), user());
     let mass = "1.0\n2.0\n";
     let (_, rest) = said.split_once("without any right.\n").unwrap_or_else(|| panic!("{said}\n{errors}"));
-    let secret = if is_root { mass } else { "" };
+    let secret = if is_root() { mass } else { "" };
     let expected =
         format!("{user}\n{user}\n{user}\n{mass}CapBnd:\t0000000000000000\n{mass}{secret}2\n{mass}{mass}{mass}done\n");
     assert_eq!(rest, expected, "{errors}");
     bench.is_clean();
 }
 
-/// The beginning of a command of an ordinary user; root becomes "nobody", in a mount namespace where /dev/fuse is open to
-/// all and where nothing is called fusermount3.
-fn as_nobody(bench: &Bench, is_root: bool) -> Command {
-    if !is_root {
-        return bench.command("env");
+#[test]
+fn root_keeps_its_rights() {
+    let bench = Bench::new();
+    let script = "grep Cap /proc/self/status; cat /proc/self/uid_map";
+    let under = |program: &[&str]| {
+        let output = run_within(LONG, bench.as_we_are("env").args(program).args(["sh", "-c", script]));
+        (text(&output.stdout), text(&output.stderr))
+    };
+    if is_root() {
+        assert_eq!(under(&["./hepfs", "run", "run.h5", "--"]), under(&["env"]));
     }
-    let script = "set -e; mkdir dev; mount -t tmpfs -o mode=755 toy dev; mknod -m 666 dev/fuse c 10 229; \
-                  mount --bind dev/fuse /dev/fuse; for helper in /bin /usr/bin /sbin /usr/sbin; do \
-                  test ! -e $helper/fusermount3 || mount --bind /dev/null $helper/fusermount3; done; \
-                  exec setpriv --reuid 65534 --regid 65534 --groups 4711 --no-new-privs \"$@\"";
-    let mut command = bench.command("unshare");
-    command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]);
-    command
+    bench.is_clean();
 }
 
 /// Runs a command in which unshare(2) fails, as a container's filter of system calls makes it fail (seccomp(2)).
@@ -369,27 +411,54 @@ os.execvp(sys.argv[1], sys.argv[1:])
 #[test]
 fn without_namespaces_the_lock_is_named_and_fusermount3_mounts() {
     let bench = Bench::new();
-    let run = ["-v", "run", "run.h5", "--", "sh", "-c", "cat {mount}/t/columns/mass.txt; sleep 0.1"];
-    let mut command = bench.command("python3");
-    command.args(["-c", FILTERED, HEPFS]).args(run);
-    if rustix::process::geteuid().is_root() {
-        let output = run_within(LONG, &mut command);
-        assert_eq!(text(&output.stdout), "1.0\n2.0\n", "{}", text(&output.stderr));
-        assert!(text(&output.stderr).contains("seccomp"), "{}", text(&output.stderr));
+    // Root becomes nobody below the filter, so that the helper's setuid bit counts.
+    let filtered = |arguments: &[&str]| {
+        let mut command = if is_root() {
+            let mut command = bench.as_we_are("unshare");
+            let script = format!("{NOBODY}exec \"$@\"");
+            command.args([
+                "--mount",
+                "--propagation",
+                "private",
+                "sh",
+                "-ec",
+                &script,
+                "helper",
+                "python3",
+                "-c",
+                FILTERED,
+            ]);
+            command.args(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+            command
+        } else {
+            let mut command = bench.as_we_are("python3");
+            command.args(["-c", FILTERED]);
+            command
+        };
+        command.arg("./hepfs").args(arguments);
+        command
+    };
+    let mut command = filtered(&["-v", "run", "run.h5", "--", "cat", "{mount}/t/columns/mass.txt"]);
+    let output = run_within(LONG, &mut command);
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("(seccomp)").count(), 1, "{said}");
+    if !is_root() {
+        // Without new privileges, the helper has none.
+        return assert_eq!(output.status.code(), Some(125), "{said}");
+    }
+    assert_eq!(text(&output.stdout), "1.0\n2.0\n", "{said}");
+    bench.is_clean();
+    for victim in [" run --keep ", " mount --background ", " run "] {
+        let _ = fs::remove_file(bench.at("ready"));
+        let mut command =
+            filtered(&["run", "--kill-after=0", "run.h5", "--", "sh", "-c", "touch ready; sleep 1000; :"]);
+        let mut front = command.stderr(Stdio::null()).spawn().unwrap();
+        within(LONG, "the command runs", || bench.at("ready").exists());
+        let line = |id: &u32| text(&fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default()).replace('\0', " ");
+        let all = family(front.id());
+        signal(*all.iter().find(|id| line(id).contains(victim)).unwrap(), 9);
+        assert!(end_of(&mut front, LONG).is_some());
         bench.is_clean();
-        for victim in [" run --keep ", " mount --background ", " run "] {
-            let _ = fs::remove_file(bench.at("ready"));
-            let mut command = bench.command("python3");
-            command.args(["-c", FILTERED, HEPFS, "run", "--kill-after=0", "run.h5", "--", "sh", "-c"]);
-            let mut front = command.arg("touch ready; sleep 1000; :").stderr(Stdio::null()).spawn().unwrap();
-            within(LONG, "the command runs", || bench.at("ready").exists());
-            let line = |id: &u32| text(&fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default()).replace('\0', " ");
-            let all = family(front.id());
-            let process = all.into_iter().rev().find(|id| line(id).contains(victim)).unwrap();
-            signal(process, 9);
-            assert!(end_of(&mut front, LONG).is_some());
-            bench.is_clean();
-        }
     }
 }
 
@@ -401,7 +470,7 @@ fn a_setting_that_forbids_namespaces_is_named() {
                   exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"";
     let run = |arguments: &[&str]| {
         let mut command = bench.command("unshare");
-        command.args(["--user", "--map-root-user", "sh", "-ec", script, "sh", HEPFS, "run"]);
+        command.args(["--user", "--map-root-user", "sh", "-ec", script, "sh", "./hepfs", "run"]);
         run_within(LONG, command.args(arguments))
     };
     let output = run(&["run.h5", "--", "true"]);
@@ -436,11 +505,11 @@ fn a_descriptor_that_somebody_else_mounted_is_served() {
     let bench = Bench::new();
     fs::create_dir(bench.at("mnt")).unwrap();
     let mut command = bench.command("unshare");
-    command.args(["--user", "--map-root-user", "--mount", "python3", "-c", DESCRIPTOR, HEPFS]).arg(bench.at("mnt"));
+    command.args(["--user", "--map-root-user", "--mount", "python3", "-c", DESCRIPTOR, "./hepfs"]).arg(bench.at("mnt"));
     let output = run_within(LONG, &mut command);
     assert_eq!(text(&output.stdout), "1.0\n2.0\n\n0\n", "{}", text(&output.stderr));
     let refused = |path: &str| {
-        let output = run_within(LONG, bench.command(HEPFS).args(["mount", "run.h5", path]));
+        let output = run_within(LONG, bench.command(bench.program()).args(["mount", "run.h5", path]));
         text(&output.stderr)
     };
     assert!(refused("/dev/fd/1").contains("not a descriptor of /dev/fuse"));
@@ -455,7 +524,7 @@ fn mount_in_a_namespace_needs_no_helper() {
     fs::create_dir(bench.at("mnt")).unwrap();
     let script = "\"$0\" mount run.h5 mnt && cat mnt/t/columns/mass.txt && \"$0\" umount mnt";
     let mut command = bench.command("unshare");
-    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, HEPFS]);
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "./hepfs"]);
     let output = run_within(LONG, &mut command);
     assert_eq!(text(&output.stdout), "1.0\n2.0\n", "{}", text(&output.stderr));
     bench.is_clean();
@@ -465,7 +534,7 @@ fn mount_in_a_namespace_needs_no_helper() {
 #[test]
 fn the_commands_of_the_page_on_clusters_work() {
     let bench = Bench::new();
-    let made = run_within(LONG, bench.command(HEPFS).args(["demo", "--rows", "2000", "sample"]));
+    let made = run_within(LONG, bench.command(bench.program()).args(["demo", "--rows", "2000", "sample"]));
     assert!(made.status.success(), "{}", text(&made.stderr));
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide/clusters.md");
     let page = fs::read_to_string(page).unwrap();
@@ -474,7 +543,8 @@ fn the_commands_of_the_page_on_clusters_work() {
     assert!(lines.len() >= 4, "{lines:?}");
     for line in lines {
         let mut command = bench.command("sh");
-        command.args(["-ec", &format!("cd sample; hepfs() {{ \"$0\" \"$@\"; }}; {line}"), HEPFS]);
+        command.args(["-ec", &format!("cd sample; hepfs() {{ \"$0\" \"$@\"; }}; {line}")]);
+        command.arg(bench.program());
         let output = run_within(LONG, &mut command);
         assert!(output.status.success() && !output.stdout.is_empty(), "{line}: {}", text(&output.stderr));
     }

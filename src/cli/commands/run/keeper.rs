@@ -110,6 +110,10 @@ impl<'a> CommandKeeper<'a> {
         // The server saves what it has learnt, and unmounts where that is its task.
         let _ = kill_process(self.server, Signal::TERM);
         processes::end_all(None, PATIENCE);
+        if self.lock.is_some() {
+            // The front does the same, unless it was killed.
+            clear(&self.mountpoint, self.arguments.at.is_none());
+        }
         outcome.map(ExitCode::from)
     }
 
