@@ -24,6 +24,14 @@ done
 if [ -z "$prefix" ]; then
     if [ "$(id -u)" = 0 ]; then prefix=/usr/local; else prefix=$HOME/.local; fi
 fi
+# Some shells do not expand the tilde of --prefix=~/.local; a path on PATH must be absolute.
+case $prefix in
+    "~"/*) prefix=$HOME/${prefix#"~/"} ;;
+esac
+case $prefix in
+    /*) ;;
+    *) prefix=$PWD/$prefix ;;
+esac
 # What was installed, a path a line, below the prefix.
 list=share/doc/hepfs/installed-files
 

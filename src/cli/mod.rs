@@ -28,7 +28,7 @@ mod tables;
 
 use std::io;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::sync::LazyLock;
 
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
@@ -125,7 +125,7 @@ const NOTES: [&str; 4] = [
     "A SIZE is a number of bytes, with K, M, G or T for powers of 1,024: `64M`.",
     "`-v` logs what happens, `-vv` every request. The environment variable `HEPFS_LOG` takes filters, such as \
     `hepfs=debug`.",
-    "Exit codes: 0 done, 1 failed (2 for `check` and `index`), 2 wrong arguments, 130 ended by Ctrl-C.",
+    "Exit codes: 0 done, 1 failed (2 for `check` and `index`, 125 for `run`), 2 wrong arguments, 130 ended by Ctrl-C.",
 ];
 
 /// The name under which `hepfs help` lists the options of all commands that read files.
@@ -174,6 +174,11 @@ fn without(command: clap::Command, is_common: &dyn Fn(&Arg) -> bool) -> clap::Co
     let others = "Options of all commands that read files, such as --tables and --cache-folder:";
     let examples = command.get_after_help().map(|examples| format!("{examples}\n\n")).unwrap_or_default();
     command.after_help(format!("{examples}{others} {HELP_READING}"))
+}
+
+/// A command that runs this program once more.
+fn itself() -> Result<process::Command, Error> {
+    Ok(process::Command::new(std::env::current_exe().map_err(Error::io("finding this program"))?))
 }
 
 /// Why a command failed.

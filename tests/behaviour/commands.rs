@@ -738,7 +738,6 @@ fn help_is_had_for_every_command() {
     }
 }
 
-/// An optimised build of a checkout tells its commit, too.
 #[test]
 fn version_tells_of_libc_and_of_mounts() {
     let lines = must(HEPFS, ["version"]);
@@ -749,6 +748,7 @@ fn version_tells_of_libc_and_of_mounts() {
     assert!(rest.ends_with(&*String::from_utf8_lossy(&check)), "{lines}");
 }
 
+/// An optimised build of a checkout tells its commit, too.
 #[test]
 fn the_version_is_one_line_with_that_of_hdf5() {
     let version = must(HEPFS, ["--version"]);

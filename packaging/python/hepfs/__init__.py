@@ -57,8 +57,8 @@ def program() -> str:
     """
     site = Path(__file__).parents[1]
     folders = [site / "bin"]  # of `pip install --target`
-    if site.parents[1].name.startswith("lib"):  # PREFIX/lib/pythonX.Y/site-packages
-        folders.append(site.parents[2] / "bin")
+    if site.parent.parent.name.startswith("lib"):  # PREFIX/lib/pythonX.Y/site-packages
+        folders.append(site.parent.parent.parent / "bin")
     folders.append(Path(sys.prefix) / "bin")  # of an installation that refers to a checkout
     beside = os.pathsep.join(map(str, folders))
     found = shutil.which("hepfs", path=beside) or shutil.which("hepfs")

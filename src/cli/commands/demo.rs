@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
 
-use crate::cli::Error;
+use crate::cli::{Error, itself};
 use crate::dialects::sample;
 
 /// The folder of several files with one table.
@@ -107,13 +107,15 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         Ok(mounted) => mounted,
         Err(error @ Error::Background(_)) => {
             error.say();
-            if !tour_in_namespace(&folder.path)? {
+            let is_toured = tour_in_namespace(&folder.path)?;
+            if !is_toured {
                 say("\nIt cannot be mounted here. What follows needs no mount.")?;
                 tour(&TOUR_WITHOUT_MOUNT, &folder.path)?;
             }
+            let how = if is_toured { "run" } else { "info" };
             return say(&match folder.is_temporary {
-                true => "\nTry it on a file of yours: hepfs info FILE.h5".to_owned(),
-                false => format!("\nThe sample stays: hepfs info {}", written.display()),
+                true => format!("\nTry it on a file of yours: hepfs {how} FILE.h5"),
+                false => format!("\nThe sample stays: hepfs {how} {}", written.display()),
             })
             .map(|()| ExitCode::SUCCESS);
         }
@@ -138,13 +140,13 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
 
 /// Runs commands in the folder of the sample, printing the reason for each. `hepfs` is this program.
 fn tour(steps: &[(&str, &str)], folder: &Path) -> Result<(), Error> {
-    let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
+    let hepfs = itself()?;
     for (why, command) in steps {
         say(&format!("\n# {why}"))?;
         say(&format!("$ {command}"))?;
         let line = format!("hepfs() {{ \"$0\" \"$@\"; }}\n{command}");
         let mut shell = Command::new("sh");
-        shell.args(["-c", &line]).arg(&program).current_dir(folder).stdin(Stdio::null());
+        shell.args(["-c", &line]).arg(hepfs.get_program()).current_dir(folder).stdin(Stdio::null());
         if command.contains("import duckdb") && !has_duckdb() {
             say("(not run: python3 has no duckdb here)")?;
             continue;
@@ -159,8 +161,8 @@ fn tour(steps: &[(&str, &str)], folder: &Path) -> Result<(), Error> {
 
 /// Runs the tour below `hepfs run`; `false` if that cannot mount either.
 fn tour_in_namespace(folder: &Path) -> Result<bool, Error> {
-    let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
-    let mut run = Command::new(&program);
+    let mut run = itself()?;
+    let program = run.get_program().to_owned();
     run.current_dir(folder).args(["run", "--at", "mnt", "sample.h5", "--"]);
     run.arg(&program).args(["demo", "--tour"]).arg(folder);
     say("$ hepfs run --at mnt sample.h5          # a mount for this tour alone")?;
@@ -244,8 +246,7 @@ struct Mounted {
 impl Mounted {
     /// Mounts as a user would, with the program itself.
     fn new(sample: &Path, mountpoint: &Path, verbose: u8) -> Result<Self, Error> {
-        let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
-        let output = Command::new(program)
+        let output = itself()?
             .arg("mount")
             .args((0..verbose).map(|_| "-v"))
             .args([sample, mountpoint])

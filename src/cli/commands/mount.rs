@@ -7,9 +7,10 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 
+use bstr::BString;
 use clap::{Args, ValueEnum};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -18,7 +19,7 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use crate::cli::limits::allow_open_files;
 use crate::cli::options::{FileOptions, ParquetOptions, ReadingOptions, Showing};
-use crate::cli::{Error, logging, place};
+use crate::cli::{Error, itself, logging, place};
 use crate::formats::shell_word;
 use crate::fs::mount::namespace::is_descriptor;
 use crate::fs::mount::{ListedXattrs, Mount, MountError, MountOptions, StopSignals};
@@ -181,14 +182,13 @@ impl Served {
             (Some(asker), true) => Some(asker.bind()),
             _ => None,
         };
-        let name = sources.iter().map(|source| source.as_os_str().as_bytes()).collect::<Vec<_>>();
         let total_bytes =
             sources.iter().filter_map(|source| std::fs::metadata(source).ok()).map(|metadata| metadata.len()).sum();
         let options = MountOptions {
             allow_other: serving.allow_other,
             direct_io: serving.direct_io,
             xattrs: serving.xattrs,
-            source_name: bstr::join(" ", name).into(),
+            source_name: source_name(&sources),
             sources: sources.clone(),
             total_bytes,
             ..Default::default()
@@ -198,7 +198,7 @@ impl Served {
             true => Mount::adopt(root, mountpoint, &options),
             false => Mount::new(root, mountpoint, &options),
         };
-        let mount = mount.map_err(|error| refused(error, &sources))?;
+        let mount = mount.map_err(|error| refused(error, &sources, arguments.bound))?;
         let watch = watch(&mount, &sources, &session);
         tracing::info!("mounted {} on {}", options.source_name, mountpoint.display());
         Ok(Self { mount, session, stop, _watch: watch, _asker: asker })
@@ -219,7 +219,7 @@ impl Served {
 /// answers, this process exits. Dropping this ends the watch.
 struct Asker(Arc<Mutex<Watching>>);
 
-/// The phase of this process, for which the end of the other means something else.
+/// What the end of the other process means here.
 #[derive(Clone, Copy)]
 enum Watching {
     /// Nothing is mounted yet: exit.
@@ -269,12 +269,21 @@ impl Drop for Asker {
     }
 }
 
-/// Adds a hint to the error: if the system cannot mount at all, the commands that need no mount.
-fn refused(error: MountError, sources: &[PathBuf]) -> Error {
+/// The name of the sources in the list of mounts.
+pub(in crate::cli) fn source_name(sources: &[PathBuf]) -> BString {
+    bstr::join(" ", sources.iter().map(|source| source.as_os_str().as_bytes())).into()
+}
+
+/// Adds a hint to the error: if the system cannot mount at all, the commands that need no mount, and `hepfs run`, unless
+/// `is_run`.
+pub(in crate::cli) fn refused(error: MountError, sources: &[PathBuf], is_run: bool) -> Error {
     match sources {
         [source, ..] if error.is_of_system() => {
             let source = shell_word(&source.to_string_lossy());
-            Error::Background(format!("{error}. `hepfs info {source}` needs no mount; nor do query, export and cat"))
+            let run = if matches!(error, MountError::NoHelper) && !is_run { "; `hepfs run` needs none" } else { "" };
+            Error::Background(format!(
+                "{error}{run}. `hepfs info {source}` needs no mount; nor do query, export and cat"
+            ))
         }
         _ => error.into(),
     }
@@ -340,16 +349,18 @@ fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Erro
             StartMessage::Refused(reason) => {
                 // The process has sent its reason, and ends.
                 let status = child.wait().map_err(Error::io("waiting for the background process"))?;
-                return Err(not_mounted(reason, &status.to_string()));
+                return Err(not_mounted(reason, Some(status)));
             }
         }
     }
 }
 
 /// The error for a background process that ended before it had mounted.
-pub(in crate::cli) fn not_mounted(reason: String, status: &str) -> Error {
-    Error::Background(match reason.as_str() {
-        "" => format!("the background process ended before it had mounted ({status})"),
+pub(in crate::cli) fn not_mounted(reason: String, status: Option<ExitStatus>) -> Error {
+    let ended = "the background process ended before it had mounted";
+    Error::Background(match (reason.as_str(), status) {
+        ("", Some(status)) => format!("{ended} ({status})"),
+        ("", None) => ended.to_owned(),
         _ => reason,
     })
 }
@@ -358,8 +369,8 @@ pub(in crate::cli) fn warn(warning: &str) {
     say!("hepfs: warning: {}", printable(warning));
 }
 
-/// The background process: this program, which writes lines for [`StartMessage`] to its standard output. If `is_bound`, it ends
-/// with the reader of these.
+/// The background process: this program, which writes lines for [`StartMessage`] to its standard output. If `is_bound`,
+/// it ends with the reader of these.
 pub(in crate::cli) fn background(
     serving: &Serving,
     sources: &[PathBuf],
@@ -367,8 +378,7 @@ pub(in crate::cli) fn background(
     is_bound: bool,
     verbose: u8,
 ) -> Result<Command, Error> {
-    let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
-    let mut command = Command::new(program);
+    let mut command = itself()?;
     command.args(["mount", "--background"]).args((0..verbose).map(|_| "-v")).args(serving.arguments()?);
     command
         .args(is_bound.then_some("--bound"))

@@ -29,7 +29,7 @@ fn lines() -> [String; 5] {
         format!("hepfs {}", *VERSION),
         format!("libc: {}", store::libc()),
         "allocator: that of libc".to_owned(),
-        format!("codecs: HDF5 {}, {}", h5::library_version(), libraries.join(", ")),
+        format!("libraries: HDF5 {}, {}", h5::library_version(), libraries.join(", ")),
         format!("filters decoded without a plugin: {}", filters.join(", ")),
     ]
 }

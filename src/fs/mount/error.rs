@@ -61,10 +61,7 @@ pub enum MountError {
     #[error("/dev/fuse may not be opened ({0}): the system's administrator decides who may mount")]
     DeviceRefused(io::Error),
     /// The helper for ordinary users is missing.
-    #[error(
-        "{HELPER} is not installed: an ordinary user needs it to mount and unmount (package `fuse3`); `hepfs run` needs \
-         neither"
-    )]
+    #[error("{HELPER} is not installed: an ordinary user needs it to mount and unmount (package `fuse3`)")]
     NoHelper,
     /// The kernel refuses namespaces; nothing has changed.
     #[error("no namespace to mount in: {0}")]

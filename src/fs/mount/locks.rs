@@ -46,8 +46,8 @@ impl fmt::Display for Lock {
             Self::Clone => write!(f, "{CLONE} is 0; as root, `sysctl {CLONE}=1` allows user namespaces"),
             Self::AppArmor => write!(
                 f,
-                "{APPARMOR} is 1; the .deb of hepfs brings a profile that allows them to /usr/bin/hepfs; or, as root, \
-                 `sysctl {APPARMOR}=0` allows them to all"
+                "{APPARMOR} is 1; the .deb of hepfs brings a profile that allows user namespaces to /usr/bin/hepfs; or, as \
+                 root, `sysctl {APPARMOR}=0` allows them to all"
             ),
             Self::Seccomp(error) => write!(
                 f,
@@ -72,9 +72,8 @@ pub fn known_lock() -> Option<Lock> {
         return Some(Lock::Clone);
     }
     // A profile of its own lifts the restriction.
-    let is_confined =
-        || fs::read_to_string("/proc/self/attr/current").is_ok_and(|profile| profile.trim() == "unconfined");
-    (setting(APPARMOR) == Some(1) && is_confined()).then_some(Lock::AppArmor)
+    let is_unconfined = fs::read_to_string("/proc/self/attr/current").is_ok_and(|name| name.trim() == "unconfined");
+    (is_unconfined && setting(APPARMOR) == Some(1)).then_some(Lock::AppArmor)
 }
 
 /// The lock behind an error of the kernel.
@@ -124,15 +123,13 @@ pub fn preconditions() -> Vec<Precondition> {
         },
         Precondition { name: "/dev/fuse can be opened".to_owned(), holds: check_device().is_ok() },
     ];
-    let is_zero = |value: u64| value == 0;
-    let is_positive = |value: u64| value > 0;
-    let settings: [(&str, &dyn Fn(u64) -> bool); 3] =
-        [(MAX_NAMESPACES, &is_positive), (CLONE, &is_positive), (APPARMOR, &is_zero)];
-    list.extend(settings.into_iter().filter_map(|(name, is_open)| {
+    // Of the first two settings, 0 forbids namespaces; of the last one, it allows them.
+    let settings = [(MAX_NAMESPACES, true), (CLONE, true), (APPARMOR, false)];
+    list.extend(settings.into_iter().filter_map(|(name, wants_positive)| {
         let value = setting(name)?;
-        Some(Precondition { name: format!("{name} allows namespaces: {value}"), holds: is_open(value) })
+        Some(Precondition { name: format!("{name} allows namespaces: {value}"), holds: (value > 0) == wants_positive })
     }));
-    list.push(Precondition { name: "no filter of system calls (seccomp)".to_owned(), holds: !has_filter() });
+    list.push(Precondition { name: "system calls are not filtered (seccomp)".to_owned(), holds: !has_filter() });
     list.push(Precondition { name: "fusermount3, the other way to mount".to_owned(), holds: helper_exists() });
     list
 }

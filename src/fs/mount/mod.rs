@@ -18,6 +18,7 @@ use super::node::NodeRef;
 pub use super::options::MountOptions;
 pub use super::service::ListedXattrs;
 use crate::source::mounts::{self, MountEntry};
+pub use checks::helper_exists;
 use checks::{check_address_space, check_device, check_mountpoint, check_sources, refusal, resolve};
 use detach::detach;
 pub use error::MountError;

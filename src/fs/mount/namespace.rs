@@ -71,13 +71,13 @@ pub fn folder() -> Result<PathBuf, MountError> {
     // That of another user, after `su`, would keep what is made in it.
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| mode(folder).is_some());
     let temporary = std::env::temp_dir().join(format!("hepfs-run-{user}"));
-    let mut last = io::Error::other("not a folder of this user alone; --at DIR names another mount point");
+    let mut last = io::Error::from(ErrorKind::NotFound);
     for path in runtime.map(|folder| folder.join("hepfs-run")).into_iter().chain([temporary.clone()]) {
-        match fs::DirBuilder::new().mode(0o700).create(&path) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => last = error,
+        last = match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => error,
             _ if mode(&path).is_some_and(|mode| mode & 0o77 == 0) => return Ok(path),
-            _ => {}
-        }
+            _ => io::Error::other("not a folder of this user alone; --at DIR names another mount point"),
+        };
     }
     Err(MountError::Mountpoint { path: temporary, error: last })
 }

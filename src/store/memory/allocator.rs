@@ -16,7 +16,7 @@ pub fn keep_little() {
     }
 }
 
-/// The libc, with the version of this run where it tells one.
+/// Names the libc, with its version at run time where it tells one.
 pub fn libc() -> String {
     // SAFETY: the function takes nothing, and returns a string that lives as long as the program.
     #[cfg(target_env = "gnu")]

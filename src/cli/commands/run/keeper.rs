@@ -4,9 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use bstr::ByteSlice;
@@ -14,13 +14,13 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, WaitStatus, getpgid, kill_process};
 
+use super::Arguments;
 use super::processes::{self, AT_THE_TERMINAL, Caught, PATIENCE};
-use super::{Arguments, itself};
-use crate::cli::Error;
-use crate::cli::commands::mount::{StartMessage, background, not_mounted, warn};
+use crate::cli::commands::mount::{StartMessage, background, not_mounted, refused, source_name, warn};
 use crate::cli::signals::INTERRUPTED;
+use crate::cli::{Error, itself};
 use crate::fs::mount::namespace::{self, PrivateMount, mount_privately};
-use crate::fs::mount::{Lock, MountError, preconditions, unmount};
+use crate::fs::mount::{Lock, MountError, helper_exists, preconditions, unmount};
 use crate::source::mounts;
 use crate::views::printable;
 
@@ -28,6 +28,9 @@ use crate::views::printable;
 const VARIABLE: &str = "HEPFS_MOUNT";
 /// The mount point in arguments of the command.
 const PLACEHOLDER: &[u8] = b"{mount}";
+
+/// Exit code of `--try-out` if namespaces are refused, so that `fusermount3` may mount.
+const LOCKED: u8 = 3;
 
 /// Longest time between two looks at the front, whose end is also told by a signal.
 const LOOK: Duration = Duration::from_secs(1);
@@ -43,7 +46,7 @@ enum Event {
 /// The keeper of one command.
 pub(super) struct CommandKeeper<'a> {
     arguments: &'a Arguments,
-    front: u32,
+    front: Pid,
     events: Receiver<Event>,
     mountpoint: PathBuf,
     server: Pid,
@@ -66,12 +69,10 @@ enum Phase {
 
 impl<'a> CommandKeeper<'a> {
     /// Mounts and starts the server. `front` is the process that started this one.
-    pub fn start(arguments: &'a Arguments, front: u32, verbose: u8) -> Result<Self, Error> {
+    pub fn start(arguments: &'a Arguments, front: Pid, verbose: u8) -> Result<Self, Error> {
         processes::end_with_parent(front, Signal::TERM).map_err(|error| Error::io("the front")(error.into()))?;
         let sources = &arguments.sources;
-        let name: Vec<&[u8]> = sources.iter().map(|source| source.as_os_str().as_bytes()).collect();
-        let name = bstr::join(" ", name);
-        let serving = &arguments.serving;
+        let (serving, name) = (&arguments.serving, source_name(sources));
         let mounted = mount_privately(arguments.at.as_deref(), sources, name.as_bstr(), serving.allow_other);
         let (mountpoint, mut server, device, lock) = match mounted {
             Ok(PrivateMount { device, mountpoint }) => {
@@ -88,7 +89,7 @@ impl<'a> CommandKeeper<'a> {
                 let server = background(serving, sources, &mountpoint, true, verbose)?;
                 (mountpoint, server, None, Some(lock))
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(refused(error, sources, true)),
         };
         let (sender, events) = unbounded();
         // Threads start after the namespaces: the kernel gives these to processes of a single thread.
@@ -99,7 +100,7 @@ impl<'a> CommandKeeper<'a> {
         if let Some(pipe) = server.stdout.take() {
             listen(BufReader::new(pipe), sender);
         }
-        let server = processes::pid(server.id());
+        let server = Pid::from_child(&server);
         Ok(Self { arguments, front, events, mountpoint, server, lock, server_end: None, phase: Phase::Opening })
     }
 
@@ -188,17 +189,16 @@ impl<'a> CommandKeeper<'a> {
             command.args(self.arguments.command.iter().map(|argument| with_mount(argument, &self.mountpoint)));
         }
         // The group of the front, which signals of the terminal reach.
-        let group = getpgid(Some(processes::pid(self.front))).map_or(0, Pid::as_raw_pid);
+        let group = getpgid(Some(self.front)).map_or(0, Pid::as_raw_pid);
         command.env(VARIABLE, &self.mountpoint).process_group(group);
         let command = command.spawn().map_err(Error::io("starting the command"))?;
-        Ok(processes::pid(command.id()))
+        Ok(Pid::from_child(&command))
     }
 
     /// The error for a server that mounts nothing.
     fn refused(&self, reason: String) -> Error {
         let status = self.server_end.or_else(|| processes::wait_for(self.server));
-        let status = status.map_or_else(|| "no status".to_owned(), describe);
-        let error = not_mounted(reason, &status);
+        let error = not_mounted(reason, status.map(describe));
         match &self.lock {
             // Both ways to mount are closed.
             Some(lock) => Error::Background(format!("no namespace to mount in: {lock}. And fusermount3: {error}")),
@@ -216,7 +216,7 @@ impl<'a> CommandKeeper<'a> {
                 Phase::Running(command) if process == command => match processes::exit_code(status) {
                     Some(code) => self.phase = Phase::Ended { code, since: Instant::now(), is_told: false },
                     // It stopped itself: the shell that started us sees a stopped job. SIGCONT comes back the same way.
-                    None => _ = kill_process(processes::pid(self.front), Signal::STOP),
+                    None => _ = kill_process(self.front, Signal::STOP),
                 },
                 _ => {}
             }
@@ -276,11 +276,11 @@ fn with_mount(argument: &OsStr, mountpoint: &Path) -> OsString {
 }
 
 /// The mount point that `fusermount3` mounts on, visible to all processes of this user.
-fn shared_mountpoint(at: Option<&Path>, front: u32) -> Result<PathBuf, Error> {
+fn shared_mountpoint(at: Option<&Path>, front: Pid) -> Result<PathBuf, Error> {
     if let Some(at) = at {
         return Ok(at.to_owned());
     }
-    let path = namespace::folder()?.join(front.to_string());
+    let path = namespace::folder()?.join(front.as_raw_pid().to_string());
     std::fs::create_dir(&path).map_err(Error::io(path.display().to_string()))?;
     Ok(path)
 }
@@ -317,13 +317,9 @@ fn named(left: &[Pid]) -> String {
     first.join(", ") + &more
 }
 
-/// How a process ended, for people.
-fn describe(status: WaitStatus) -> String {
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (_, Some(signal)) => format!("signal {signal}"),
-        _ => "no status".to_owned(),
-    }
+/// How a process ended, in the words of the standard library.
+fn describe(status: WaitStatus) -> ExitStatus {
+    ExitStatus::from_raw(status.as_raw())
 }
 
 /// Writes the lines of `--check`: each precondition of a mount, and an attempt; also whether this user can mount.
@@ -337,7 +333,8 @@ pub(in crate::cli) fn report() -> Result<(String, bool), Error> {
         itself()?.args(["run", "--try-out"]).stdin(Stdio::null()).output().map_err(Error::io("a mount to try"))?;
     let in_namespace = output.status.success();
     lines += &line("a mount in a namespace", in_namespace);
-    let by_helper = list.iter().any(|condition| condition.name.starts_with("fusermount3") && condition.holds);
+    // As the keeper does.
+    let by_helper = output.status.code() == Some(LOCKED.into()) && helper_exists();
     lines += match (in_namespace, by_helper) {
         (true, _) => "`hepfs run` mounts in a namespace, without any right.\n",
         (false, true) => "`hepfs run` mounts through fusermount3.\n",
@@ -355,6 +352,12 @@ fn line(name: &str, holds: bool) -> String {
 
 /// `--try-out`: mounts in namespaces that end with this process.
 pub(super) fn try_out() -> Result<ExitCode, Error> {
-    mount_privately(None, &[], b"hepfs".as_bstr(), false)?;
-    Ok(ExitCode::SUCCESS)
+    match mount_privately(None, &[], b"hepfs".as_bstr(), false) {
+        Ok(_) => Ok(ExitCode::SUCCESS),
+        Err(error @ MountError::Locked(_)) => {
+            Error::from(error).say();
+            Ok(ExitCode::from(LOCKED))
+        }
+        Err(error) => Err(error.into()),
+    }
 }

@@ -22,11 +22,11 @@ use std::time::Duration;
 
 use clap::Args;
 use crossbeam_channel::unbounded;
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 pub(in crate::cli) use self::keeper::report;
 use super::mount::{Serving, check_sources};
-use crate::cli::Error;
+use crate::cli::{Error, itself};
 
 /// Exit code if hepfs itself fails, as that of `env` and `timeout`.
 pub(in crate::cli) const FAILED: u8 = 125;
@@ -38,7 +38,7 @@ const NO_COMMAND: u8 = 127;
 /// Run a command that sees HDF5 files as directories
 ///
 /// Mounts in a namespace of the command's own: no right is needed, nobody else sees the mount, and it ends with the
-/// command and all processes that this leaves behind. Where the kernel refuses namespaces, `fusermount3` mounts.
+/// command and with all processes that the command leaves behind. Where the kernel refuses namespaces, `fusermount3` mounts.
 /// Signals, exit code, terminal and folder are those of the command; 125: hepfs failed; 126, 127: the command cannot be
 /// run, or found.
 #[derive(Debug, Args)]
@@ -78,11 +78,11 @@ pub(in crate::cli) struct Arguments {
 
     /// Started by ourselves: be the keeper of this process, the front.
     #[arg(long, hide = true)]
-    keep: Option<u32>,
+    keep: Option<i32>,
 
     /// Started by ourselves: become the command, below this process, the keeper.
     #[arg(long, hide = true)]
-    launch: Option<u32>,
+    launch: Option<i32>,
 
     /// Started by ourselves: mount, and end.
     #[arg(long, hide = true)]
@@ -115,10 +115,10 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
     if arguments.try_out {
         return keeper::try_out();
     }
-    if let Some(keeper) = arguments.launch {
+    if let Some(keeper) = arguments.launch.and_then(Pid::from_raw) {
         return Ok(launch(keeper, &arguments.command));
     }
-    if let Some(front) = arguments.keep {
+    if let Some(front) = arguments.keep.and_then(Pid::from_raw) {
         return keeper::CommandKeeper::start(arguments, front, verbose)?.keep();
     }
     check_command(arguments)?;
@@ -155,7 +155,7 @@ fn front(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     }
     keeper.args(arguments.serving.arguments()?).args(&arguments.sources).arg("--").args(&arguments.command);
     let keeper = keeper.process_group(0).spawn().map_err(Error::io("starting the keeper"))?;
-    let keeper = processes::pid(keeper.id());
+    let keeper = Pid::from_child(&keeper);
     let status = loop {
         let Ok(caught) = signals.recv() else { continue };
         if caught.signal == Signal::CHILD {
@@ -184,13 +184,8 @@ fn front(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     Ok(ExitCode::from(processes::exit_code(status).unwrap_or(FAILED)))
 }
 
-/// This program, for one more process of it.
-fn itself() -> Result<Command, Error> {
-    Ok(Command::new(std::env::current_exe().map_err(Error::io("finding this program"))?))
-}
-
 /// Becomes the command.
-fn launch(keeper: u32, command: &[OsString]) -> ExitCode {
+fn launch(keeper: Pid, command: &[OsString]) -> ExitCode {
     let Some((program, arguments)) = command.split_first() else { return ExitCode::from(FAILED) };
     if processes::end_with_parent(keeper, Signal::KILL).is_err() {
         return ExitCode::from(FAILED);

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Sender;
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, set_parent_process_death_signal,
-    wait, waitpid,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, set_child_subreaper,
+    set_parent_process_death_signal, wait, waitpid,
 };
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
-/// Signals that are handed on to the command. Those that stop a process are not among them: the terminal sends them to
-/// the command as well.
+/// Signals that are handed on to the command. Those that stop a process are not among them: the terminal sends them
+/// to the command as well.
 const HANDED_ON: [i32; 8] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -46,8 +46,8 @@ pub(super) struct Caught {
     pub is_of_kernel: bool,
 }
 
-/// Sends all signals that this process gets from now on to a channel, but none that it was told to ignore (`nohup`): the
-/// command is to ignore these as well.
+/// Sends all signals that this process gets from now on to a channel, but none that it was told to ignore (`nohup`):
+/// the command is to ignore these as well.
 ///
 /// # Errors
 /// If the system cannot catch them.
@@ -87,19 +87,14 @@ pub(super) fn adopt_orphans() {
 ///
 /// # Errors
 /// If the parent, process `expected`, has ended already.
-pub(super) fn end_with_parent(expected: u32, signal: Signal) -> Result<(), Errno> {
+pub(super) fn end_with_parent(expected: Pid, signal: Signal) -> Result<(), Errno> {
     set_parent_process_death_signal(Some(signal))?;
     if is_child_of(expected) { Ok(()) } else { Err(Errno::SRCH) }
 }
 
 /// Whether the parent of this process is process `expected`.
-pub(super) fn is_child_of(expected: u32) -> bool {
-    rustix::process::getppid().is_some_and(|parent| parent == pid(expected))
-}
-
-/// A process number of the standard library in the form of system calls.
-pub(super) fn pid(number: u32) -> Pid {
-    i32::try_from(number).ok().and_then(Pid::from_raw).unwrap_or_else(getpid)
+pub(super) fn is_child_of(expected: Pid) -> bool {
+    getppid() == Some(expected)
 }
 
 /// Collects a child that has ended or stopped. `None`: no child has.
