@@ -27,7 +27,7 @@ mod error;
 mod library;
 mod objects;
 mod options;
-mod protocol;
+pub(crate) mod protocol;
 pub mod steps;
 mod worker;
 mod writing;

@@ -4,8 +4,10 @@
 //! reports why it cannot; then `mount` returns, as the system's own does.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -21,10 +23,11 @@ use crate::cli::limits::allow_open_files;
 use crate::cli::options::{FileOptions, ParquetOptions, ReadingOptions, Showing};
 use crate::cli::{Error, itself, logging, place};
 use crate::formats::shell_word;
-use crate::fs::mount::namespace::is_descriptor;
+use crate::fs::mount::namespace::{descriptor, is_descriptor};
 use crate::fs::mount::{ListedXattrs, Mount, MountError, MountOptions, StopSignals};
 use crate::fs::tree;
 use crate::fs::watch::Watch;
+use crate::h5::protocol::descriptors;
 use crate::session::{Session, Settings, Watcher};
 use crate::source::Interrupt;
 use crate::views::printable;
@@ -76,7 +79,8 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, hide = true)]
     background: bool,
 
-    /// Started by ourselves: end with the process that reads standard output.
+    /// Started by ourselves: end with the process that reads standard output, and learn the mount point from standard
+    /// input.
     #[arg(long, hide = true)]
     bound: bool,
 }
@@ -178,9 +182,9 @@ impl Served {
         // Up to here a signal ends the process as usual, and so does the exit of the waiting process. From here on
         // there may be a mount to take down.
         let stop = StopSignals::catch()?;
-        let asker = match (asker, arguments.bound) {
-            (Some(asker), true) => Some(asker.bind()),
-            _ => None,
+        let (place, asker) = match asker {
+            Some(asker) if arguments.bound => (Place::told()?, Some(asker.bind())),
+            _ => (Place::named(&arguments.mountpoint)?, None),
         };
         let total_bytes =
             sources.iter().filter_map(|source| std::fs::metadata(source).ok()).map(|metadata| metadata.len()).sum();
@@ -194,9 +198,9 @@ impl Served {
             ..Default::default()
         };
         let mountpoint = &arguments.mountpoint;
-        let mount = match is_descriptor(mountpoint) {
-            true => Mount::adopt(root, mountpoint, &options),
-            false => Mount::new(root, mountpoint, &options),
+        let mount = match place {
+            Place::Descriptor(device) => Mount::adopt(root, device, mountpoint, &options),
+            Place::Directory(path) => Mount::new(root, &path, &options),
         };
         let mount = mount.map_err(|error| refused(error, &sources, arguments.bound))?;
         let watch = watch(&mount, &sources, &session);
@@ -212,6 +216,44 @@ impl Served {
         self.session.save();
         tracing::info!("unmounted: {ended:?}");
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Where requests come from.
+pub(in crate::cli) enum Place {
+    /// A directory to mount on.
+    Directory(PathBuf),
+    /// A descriptor of `/dev/fuse` that somebody else has mounted.
+    Descriptor(OwnedFd),
+}
+
+impl Place {
+    /// The place with this name: a directory, or `/dev/fd/N`.
+    fn named(path: &Path) -> Result<Self, Error> {
+        Ok(if is_descriptor(path) { Self::Descriptor(descriptor(path)?) } else { Self::Directory(path.to_owned()) })
+    }
+
+    /// Waits for the process that started this one to send the place to standard input, a socket.
+    fn told() -> Result<Self, Error> {
+        let failed = |error| Error::io("waiting for a mount")(error);
+        let socket = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+        let mut socket = UnixStream::from(socket);
+        if let Some(device) = descriptors::receive(&socket).map_err(failed)?.pop() {
+            return Ok(Self::Descriptor(device));
+        }
+        let mut path = Vec::new();
+        socket.read_to_end(&mut path).map_err(failed)?;
+        Ok(Self::Directory(OsString::from_vec(path).into()))
+    }
+
+    /// Sends the place to a process that waits for it. Nothing is sent to one that has ended.
+    pub fn tell(self, mut socket: UnixStream) {
+        let _ = match &self {
+            Self::Descriptor(device) => descriptors::send(&socket, &[device.as_raw_fd()]),
+            Self::Directory(path) => {
+                descriptors::send(&socket, &[]).and_then(|()| socket.write_all(path.as_os_str().as_bytes()))
+            }
+        };
     }
 }
 
@@ -337,7 +379,7 @@ impl StartMessage {
 
 /// Starts the background process, and waits for its message.
 fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
-    let mut child = background(&arguments.serving, &arguments.sources, &arguments.mountpoint, false, verbose)?;
+    let mut child = background(&arguments.serving, &arguments.sources, &arguments.mountpoint, None, verbose)?;
     let mut child = child.spawn().map_err(Error::io("starting the background process"))?;
     // Reads line by line and stops at the last one, since the process keeps the pipe open as long as it lives.
     let mut lines = child.stdout.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines());
@@ -369,23 +411,24 @@ pub(in crate::cli) fn warn(warning: &str) {
     say!("hepfs: warning: {}", printable(warning));
 }
 
-/// The background process: this program, which writes lines for [`StartMessage`] to its standard output. If `is_bound`,
-/// it ends with the reader of these.
+/// The background process: this program, which writes lines for [`StartMessage`] to its standard output. With a socket
+/// for its [`Place`], it ends with the reader of these.
 pub(in crate::cli) fn background(
     serving: &Serving,
     sources: &[PathBuf],
     mountpoint: &Path,
-    is_bound: bool,
+    place: Option<UnixStream>,
     verbose: u8,
 ) -> Result<Command, Error> {
     let mut command = itself()?;
     command.args(["mount", "--background"]).args((0..verbose).map(|_| "-v")).args(serving.arguments()?);
     command
-        .args(is_bound.then_some("--bound"))
+        .args(place.is_some().then_some("--bound"))
         .arg("--")
         .args(absolute(sources)?)
         .args(absolute(&[mountpoint.to_owned()])?);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let place = place.map_or_else(Stdio::null, |socket| OwnedFd::from(socket).into());
+    command.stdin(place).stdout(Stdio::piped()).stderr(Stdio::null());
     Ok(command)
 }
 

@@ -12,6 +12,7 @@ use super::checks::{check_device, helper_exists};
 const FIRST_LINUX: (u32, u32) = (4, 18);
 
 const MAX_NAMESPACES: &str = "user.max_user_namespaces";
+const MAX_MOUNT_NAMESPACES: &str = "user.max_mnt_namespaces";
 const CLONE: &str = "kernel.unprivileged_userns_clone";
 const APPARMOR: &str = "kernel.apparmor_restrict_unprivileged_userns";
 
@@ -21,12 +22,14 @@ const APPARMOR: &str = "kernel.apparmor_restrict_unprivileged_userns";
 pub enum Lock {
     /// The kernel's release, which is too old.
     Kernel(String),
-    /// `user.max_user_namespaces`: none or no more.
-    MaxNamespaces(u64),
+    /// `user.max_user_namespaces` or `user.max_mnt_namespaces`, with its value: none or no more.
+    MaxNamespaces(&'static str, u64),
     /// `kernel.unprivileged_userns_clone` is 0, a setting of Debian's kernels.
     Clone,
     /// `kernel.apparmor_restrict_unprivileged_userns` is 1, as on Ubuntu.
     AppArmor,
+    /// The process is in a chroot.
+    ChangedRoot,
     /// A filter of system calls, as containers have.
     Seccomp(io::Error),
     /// None of these.
@@ -39,10 +42,11 @@ impl fmt::Display for Lock {
             Self::Kernel(release) => {
                 write!(f, "Linux {release} has no FUSE in user namespaces; {}.{} has", FIRST_LINUX.0, FIRST_LINUX.1)
             }
-            Self::MaxNamespaces(0) => {
-                write!(f, "{MAX_NAMESPACES} is 0; as root, `sysctl {MAX_NAMESPACES}=15000` allows user namespaces")
+            Self::MaxNamespaces(name, 0) => {
+                write!(f, "{name} is 0; as root, `sysctl {name}=15000` allows namespaces")
             }
-            Self::MaxNamespaces(most) => write!(f, "there are {most} user namespaces already ({MAX_NAMESPACES})"),
+            Self::MaxNamespaces(name, most) => write!(f, "there are {most} namespaces already ({name})"),
+            Self::ChangedRoot => write!(f, "the root folder is no mount (chroot), so the kernel gives no namespace"),
             Self::Clone => write!(f, "{CLONE} is 0; as root, `sysctl {CLONE}=1` allows user namespaces"),
             Self::AppArmor => write!(
                 f,
@@ -65,8 +69,8 @@ pub fn known_lock() -> Option<Lock> {
     if is_old(&release) {
         return Some(Lock::Kernel(release));
     }
-    if let Some(0) = setting(MAX_NAMESPACES) {
-        return Some(Lock::MaxNamespaces(0));
+    if let Some(name) = [MAX_NAMESPACES, MAX_MOUNT_NAMESPACES].into_iter().find(|name| setting(name) == Some(0)) {
+        return Some(Lock::MaxNamespaces(name, 0));
     }
     if let Some(0) = setting(CLONE) {
         return Some(Lock::Clone);
@@ -82,7 +86,7 @@ pub fn lock_of(error: io::Error) -> Lock {
         return lock;
     }
     match (error.raw_os_error(), setting(MAX_NAMESPACES)) {
-        (Some(libc::ENOSPC), Some(most)) => Lock::MaxNamespaces(most),
+        (Some(libc::ENOSPC), Some(most)) => Lock::MaxNamespaces(MAX_NAMESPACES, most),
         (Some(libc::EPERM | libc::EACCES | libc::ENOSYS), _) if has_filter() => Lock::Seccomp(error),
         _ => Lock::Other(error),
     }
@@ -123,8 +127,8 @@ pub fn preconditions() -> Vec<Precondition> {
         },
         Precondition { name: "/dev/fuse can be opened".to_owned(), holds: check_device().is_ok() },
     ];
-    // Of the first two settings, 0 forbids namespaces; of the last one, it allows them.
-    let settings = [(MAX_NAMESPACES, true), (CLONE, true), (APPARMOR, false)];
+    // Of the first settings, 0 forbids namespaces; of the last one, it allows them.
+    let settings = [(MAX_NAMESPACES, true), (MAX_MOUNT_NAMESPACES, true), (CLONE, true), (APPARMOR, false)];
     list.extend(settings.into_iter().filter_map(|(name, wants_positive)| {
         let value = setting(name)?;
         Some(Precondition { name: format!("{name} allows namespaces: {value}"), holds: (value > 0) == wants_positive })
@@ -150,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_lock_names_its_key() {
-        let text = Lock::MaxNamespaces(0).to_string();
+        let text = Lock::MaxNamespaces(MAX_NAMESPACES, 0).to_string();
         assert!(text.contains("sysctl user.max_user_namespaces=15000"), "{text}");
         let error = || io::Error::from_raw_os_error(libc::EPERM);
         assert!(Lock::Seccomp(error()).to_string().contains("seccomp=unconfined"));

@@ -7,6 +7,8 @@ mod locks;
 pub mod namespace;
 
 use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -76,17 +78,18 @@ impl Mount {
         Ok(Self { server, mountpoint, device, is_adopted: false, over: false })
     }
 
-    /// Answers the requests of a mount that another process made: `mountpoint` is `/dev/fd/N`, a descriptor of
-    /// `/dev/fuse`. Whoever mounted also unmounts.
+    /// Answers the requests of a mount that another process made with this descriptor of `/dev/fuse`; `name` is its name
+    /// in messages. Whoever mounted also unmounts.
     ///
     /// # Errors
-    /// If it is no such descriptor, or the kernel ends the session.
-    pub fn adopt(root: NodeRef, mountpoint: &Path, options: &MountOptions) -> Result<Self, MountError> {
+    /// If nothing is mounted with it, or the kernel ends the session.
+    pub fn adopt(root: NodeRef, device: OwnedFd, name: &Path, options: &MountOptions) -> Result<Self, MountError> {
         check_address_space()?;
-        let refuse = |error| MountError::Mountpoint { path: mountpoint.to_owned(), error };
-        let device = namespace::descriptor(mountpoint).map_err(refuse)?;
-        let server = Server::adopt(root, device, options).map_err(|error| refusal(mountpoint, error))?;
-        Ok(Self { server, mountpoint: mountpoint.to_owned(), device: None, is_adopted: true, over: false })
+        let server = Server::adopt(root, device, options).map_err(|error| match error.raw_os_error() {
+            Some(libc::EPERM) => refusal(name, io::Error::other("nothing is mounted with this descriptor")),
+            _ => refusal(name, error),
+        })?;
+        Ok(Self { server, mountpoint: name.to_owned(), device: None, is_adopted: true, over: false })
     }
 
     /// Path of the mount point, without symbolic links.

@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use bstr::BStr;
-use rustix::fs::{major, minor};
+use rustix::fs::{FlockOperation, flock, major, minor};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{getegid, geteuid};
@@ -21,7 +21,7 @@ use rustix::thread::{
 };
 
 use super::checks::{FUSE, check_device, check_mountpoint, check_sources};
-use super::locks::{known_lock, lock_of};
+use super::locks::{Lock, known_lock, lock_of};
 use super::{MountError, READ_AHEAD, set_read_ahead};
 use crate::fs::options::{SUBTYPE, encode_source_name};
 use crate::source::mounts;
@@ -41,7 +41,11 @@ pub fn is_descriptor(mountpoint: &Path) -> bool {
 ///
 /// # Errors
 /// If it is not open, or not one of `/dev/fuse`.
-pub fn descriptor(path: &Path) -> io::Result<OwnedFd> {
+pub fn descriptor(path: &Path) -> Result<OwnedFd, MountError> {
+    open_descriptor(path).map_err(|error| MountError::Mountpoint { path: path.to_owned(), error })
+}
+
+fn open_descriptor(path: &Path) -> io::Result<OwnedFd> {
     let number = path.as_os_str().to_str().and_then(|path| path.strip_prefix(DESCRIPTORS)?.parse().ok());
     let number: i32 = number.ok_or_else(|| io::Error::other("the number of a descriptor is missing"))?;
     let metadata = fs::metadata(path)?;
@@ -59,27 +63,25 @@ pub fn descriptor(path: &Path) -> io::Result<OwnedFd> {
 
 /// The folder for mount points of this user: one for all processes, since none sees the mounts of another.
 ///
+/// It is not in `$XDG_RUNTIME_DIR`, which goes when the user logs out, and with it the mounts of what still runs.
+///
 /// # Errors
 /// If it cannot be made, or belongs to somebody else.
 pub fn folder() -> Result<PathBuf, MountError> {
     let user = geteuid();
-    // The mode of a folder of this user's own.
-    let mode = |path: &Path| {
-        let metadata = fs::symlink_metadata(path).ok()?;
-        (metadata.is_dir() && metadata.uid() == user.as_raw()).then_some(metadata.mode())
-    };
-    // That of another user, after `su`, would keep what is made in it.
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| mode(folder).is_some());
-    let temporary = std::env::temp_dir().join(format!("hepfs-run-{user}"));
-    let mut last = io::Error::from(ErrorKind::NotFound);
-    for path in runtime.map(|folder| folder.join("hepfs-run")).into_iter().chain([temporary.clone()]) {
-        last = match fs::DirBuilder::new().mode(0o700).create(&path) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => error,
-            _ if mode(&path).is_some_and(|mode| mode & 0o77 == 0) => return Ok(path),
-            _ => io::Error::other("not a folder of this user alone; --at DIR names another mount point"),
-        };
+    let path = std::env::temp_dir().join(format!("hepfs-run-{user}"));
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let refused = |error| MountError::Mountpoint { path: path.clone(), error };
+    match fs::DirBuilder::new().mode(0o700).create(&path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(refused(error)),
+        _ => {}
     }
-    Err(MountError::Mountpoint { path: temporary, error: last })
+    let metadata = fs::symlink_metadata(&path).map_err(refused)?;
+    if metadata.is_dir() && metadata.uid() == user.as_raw() && metadata.mode() & 0o77 == 0 {
+        Ok(path)
+    } else {
+        Err(refused(io::Error::other("not a folder of this user alone; --at DIR names another mount point")))
+    }
 }
 
 /// A mount that only this process and its children see, and that waits for somebody to answer its requests.
@@ -88,6 +90,8 @@ pub struct PrivateMount {
     pub device: OwnedFd,
     /// Where it is mounted.
     pub mountpoint: PathBuf,
+    /// Holds a lock on [`folder`], so that systemd-tmpfiles(8) does not remove it: the kernel would take the mount away.
+    pub folder: Option<File>,
 }
 
 /// Mounts in namespaces of this process. Then drops all capabilities that a user namespace gave.
@@ -105,9 +109,13 @@ pub fn mount_privately(
 ) -> Result<PrivateMount, MountError> {
     check_device()?;
     let is_user_namespace = enter()?;
-    let mountpoint = match at {
-        Some(at) => check_mountpoint(at)?,
-        None => fresh_mountpoint(&folder()?)?,
+    let (mountpoint, folder) = match at {
+        Some(at) => (check_mountpoint(at)?, None),
+        None => {
+            let folder = folder()?;
+            let locked = File::open(&folder).ok().filter(|file| flock(file, FlockOperation::LockShared).is_ok());
+            (fresh_mountpoint(&folder)?, locked)
+        }
     };
     check_sources(&mountpoint, sources)?;
     let refused = |error: io::Error| {
@@ -130,12 +138,15 @@ pub fn mount_privately(
     if is_user_namespace {
         drop_capabilities().map_err(|error| MountError::System(error.into()))?;
     }
-    Ok(PrivateMount { device, mountpoint })
+    Ok(PrivateMount { device, mountpoint, folder })
 }
 
 /// Enters new namespaces; returns whether one of them is a user namespace.
 fn enter() -> Result<bool, MountError> {
     let (user, group) = (geteuid(), getegid());
+    if mounts::mount_at(Path::new("/")).map_err(MountError::System)?.is_none() {
+        return Err(MountError::Locked(Lock::ChangedRoot));
+    }
     let is_user_namespace = match unshare(UnshareFlags::NEWNS) {
         Ok(()) => false,
         Err(_) => {

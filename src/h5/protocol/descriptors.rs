@@ -1,4 +1,4 @@
-//! Passes descriptors over a socket, from the daemon to a new worker.
+//! Passes descriptors over a socket: from the daemon to a new worker, from `hepfs run` to its server.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -21,7 +21,7 @@ fn message(vector: &mut libc::iovec, control: &mut Control, length: usize) -> li
 }
 
 /// Sends descriptors beside one byte.
-pub(in crate::h5) fn send(socket: &UnixStream, descriptors: &[RawFd]) -> io::Result<()> {
+pub(crate) fn send(socket: &UnixStream, descriptors: &[RawFd]) -> io::Result<()> {
     let mut byte = 0u8;
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut control = Control([0; 64]);
@@ -41,8 +41,8 @@ pub(in crate::h5) fn send(socket: &UnixStream, descriptors: &[RawFd]) -> io::Res
     if sent == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Receives the descriptors in the worker: those of the source, of the shared memory, and of a journal.
-pub(in crate::h5) fn receive(socket: &UnixStream) -> io::Result<Vec<OwnedFd>> {
+/// Receives the descriptors beside one byte. A worker gets those of the source, of the shared memory, and of a journal.
+pub(crate) fn receive(socket: &UnixStream) -> io::Result<Vec<OwnedFd>> {
     let mut byte = 0u8;
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut control = Control([0; 64]);

@@ -1,7 +1,7 @@
 //! The messages over the socket between the client and its worker: a length of four bytes (little-endian), then a
 //! postcard-encoded message.
 
-pub(super) mod descriptors;
+pub(crate) mod descriptors;
 
 use std::io::{self, Read, Write};
 use std::time::Duration;

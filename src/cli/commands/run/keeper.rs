@@ -1,25 +1,25 @@
 //! The keeper: mounts, starts the server and the command, and waits until nothing of the command is left.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use bstr::ByteSlice;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::process::{Pid, Signal, WaitStatus, getpgid, kill_process};
+use rustix::process::{Pid, Signal, WaitStatus, kill_process};
 
 use super::Arguments;
 use super::processes::{self, AT_THE_TERMINAL, Caught, PATIENCE};
-use crate::cli::commands::mount::{StartMessage, background, not_mounted, refused, source_name, warn};
+use crate::cli::commands::mount::{Place, StartMessage, background, not_mounted, refused, source_name, warn};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::{Error, itself};
-use crate::fs::mount::namespace::{self, PrivateMount, mount_privately};
+use crate::fs::mount::namespace::{self, mount_privately};
 use crate::fs::mount::{Lock, MountError, helper_exists, preconditions, unmount};
 use crate::source::mounts;
 use crate::views::printable;
@@ -49,11 +49,14 @@ pub(super) struct CommandKeeper<'a> {
     front: Pid,
     events: Receiver<Event>,
     mountpoint: PathBuf,
+    _folder: Option<File>,
     server: Pid,
     /// Why it mounts through `fusermount3`.
     lock: Option<Lock>,
     /// How the server ended.
     server_end: Option<WaitStatus>,
+    /// The signal of the terminal that ended the command.
+    interrupted: Option<i32>,
     phase: Phase,
 }
 
@@ -68,43 +71,45 @@ enum Phase {
 }
 
 impl<'a> CommandKeeper<'a> {
-    /// Mounts and starts the server. `front` is the process that started this one.
+    /// Starts the server and mounts. `front` is the process that started this one.
+    ///
+    /// The server stays outside of the namespaces: below a mount on its own folders, it would wait for itself.
     pub fn start(arguments: &'a Arguments, front: Pid, verbose: u8) -> Result<Self, Error> {
         processes::end_with_parent(front, Signal::TERM).map_err(|error| Error::io("the front")(error.into()))?;
-        let sources = &arguments.sources;
+        processes::adopt_orphans();
+        let (sources, at) = (&arguments.sources, arguments.at.as_deref());
         let (serving, name) = (&arguments.serving, source_name(sources));
-        let mounted = mount_privately(arguments.at.as_deref(), sources, name.as_bstr(), serving.allow_other);
-        let (mountpoint, mut server, device, lock) = match mounted {
-            Ok(PrivateMount { device, mountpoint }) => {
-                tracing::info!("mounted on {} in a namespace", mountpoint.display());
-                let path = format!("/dev/fd/{}", device.as_raw_fd());
-                // The server inherits it.
-                fcntl_setfd(&device, FdFlags::empty()).map_err(|error| Error::io("/dev/fuse")(error.into()))?;
-                let server = background(serving, sources, Path::new(&path), true, verbose)?;
-                (mountpoint, server, Some(device), None)
+        let (ours, theirs) = UnixStream::pair().map_err(Error::io("a socket"))?;
+        let mut server = background(serving, sources, Path::new("hepfs run"), Some(theirs), verbose)?;
+        let mut server = server.spawn().map_err(Error::io("starting the server"))?;
+        let mut folder = None;
+        let (mountpoint, place, lock) = match mount_privately(at, sources, name.as_bstr(), serving.allow_other) {
+            Ok(mount) => {
+                tracing::info!("mounted on {} in a namespace", mount.mountpoint.display());
+                folder = mount.folder;
+                (mount.mountpoint, Place::Descriptor(mount.device), None)
             }
             Err(MountError::Locked(lock)) => {
                 tracing::info!("no namespace to mount in: {lock}; fusermount3 mounts");
-                let mountpoint = shared_mountpoint(arguments.at.as_deref(), front)?;
-                let server = background(serving, sources, &mountpoint, true, verbose)?;
-                (mountpoint, server, None, Some(lock))
+                let mountpoint = shared_mountpoint(at, front)?;
+                (mountpoint.clone(), Place::Directory(mountpoint), Some(lock))
             }
             Err(error) => return Err(refused(error, sources, true)),
         };
+        place.tell(ours);
         let (sender, events) = unbounded();
         // Threads start after the namespaces: the kernel gives these to processes of a single thread.
         processes::catch(sender.clone(), Event::Signal).map_err(Error::io("catching signals"))?;
-        processes::adopt_orphans();
-        let mut server = server.spawn().map_err(Error::io("starting the server"))?;
-        drop(device);
         if let Some(pipe) = server.stdout.take() {
-            listen(BufReader::new(pipe), sender);
+            listen(BufReader::new(pipe), sender)?;
         }
         let server = Pid::from_child(&server);
-        Ok(Self { arguments, front, events, mountpoint, server, lock, server_end: None, phase: Phase::Opening })
+        let (server_end, interrupted, phase) = (None, None, Phase::Opening);
+        Ok(Self { arguments, front, events, mountpoint, _folder: folder, server, lock, server_end, interrupted, phase })
     }
 
-    /// Keeps the command until it and all that it left behind have ended; returns its exit code.
+    /// Keeps the command until it and all that it left behind have ended; returns its exit code. If Ctrl-C ended the
+    /// command, it ends this process as well: a shell looks at that before it goes on with a script.
     pub fn keep(mut self) -> Result<ExitCode, Error> {
         let outcome = self.attend();
         processes::end_all(Some(self.server), Duration::ZERO);
@@ -114,6 +119,11 @@ impl<'a> CommandKeeper<'a> {
         if self.lock.is_some() {
             // The front does the same, unless it was killed.
             clear(&self.mountpoint, self.arguments.at.is_none());
+        }
+        // It may still be stopped, as the command was.
+        let _ = kill_process(self.front, Signal::CONT);
+        if let (Ok(_), Some(signal)) = (&outcome, self.interrupted) {
+            processes::end_by(signal);
         }
         outcome.map(ExitCode::from)
     }
@@ -135,8 +145,8 @@ impl<'a> CommandKeeper<'a> {
                         return Ok(code);
                     }
                 }
-                // Nothing happened in time.
-                Err(_) => {}
+                // Whoever started this process may have blocked SIGCHLD: it looks now and then.
+                Err(_) => self.reap()?,
             }
             if let Phase::Ended { code, .. } = self.phase
                 && !self.waits()
@@ -176,8 +186,9 @@ impl<'a> CommandKeeper<'a> {
     }
 
     fn start_command(&self) -> Result<Pid, Error> {
-        let mut command = itself()?;
-        command.args(["run", "--launch"]).arg(std::process::id().to_string()).arg("--");
+        // Not by its path, which may lie below the mount.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("hepfs").args(["run", "--launch"]).arg(std::process::id().to_string()).arg("--");
         if self.arguments.command.is_empty() {
             let shell = std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
             say!(
@@ -188,10 +199,13 @@ impl<'a> CommandKeeper<'a> {
         } else {
             command.args(self.arguments.command.iter().map(|argument| with_mount(argument, &self.mountpoint)));
         }
-        // The group of the front, which signals of the terminal reach.
-        let group = getpgid(Some(self.front)).map_or(0, Pid::as_raw_pid);
-        command.env(VARIABLE, &self.mountpoint).process_group(group);
+        command.env(VARIABLE, &self.mountpoint);
+        // The group of the front, which signals of the terminal reach; else this process is in it.
+        if let Some(group) = processes::group_of(self.front) {
+            command.process_group(group);
+        }
         let command = command.spawn().map_err(Error::io("starting the command"))?;
+        processes::close_standard_streams();
         Ok(Pid::from_child(&command))
     }
 
@@ -209,14 +223,21 @@ impl<'a> CommandKeeper<'a> {
     /// Collects processes that have ended.
     fn reap(&mut self) -> Result<(), Error> {
         while let Some((process, status)) = processes::reap() {
-            if process == self.server && !status.stopped() {
+            if process == self.server && processes::exit_code(status).is_some() {
                 self.server_end = Some(status);
             }
             match self.phase {
                 Phase::Running(command) if process == command => match processes::exit_code(status) {
-                    Some(code) => self.phase = Phase::Ended { code, since: Instant::now(), is_told: false },
-                    // It stopped itself: the shell that started us sees a stopped job. SIGCONT comes back the same way.
-                    None => _ = kill_process(self.front, Signal::STOP),
+                    Some(code) => {
+                        let signal = status.terminating_signal();
+                        self.interrupted = signal.filter(|signal| [libc::SIGINT, libc::SIGQUIT].contains(signal));
+                        self.phase = Phase::Ended { code, since: Instant::now(), is_told: false };
+                    }
+                    // The shell that started us sees a job that stopped, and one that goes on.
+                    None => {
+                        let signal = if status.stopped() { Signal::STOP } else { Signal::CONT };
+                        let _ = kill_process(self.front, signal);
+                    }
                 },
                 _ => {}
             }
@@ -233,7 +254,6 @@ impl<'a> CommandKeeper<'a> {
 
     /// Hands a signal on to the command. Returns a code if it ends the keeper.
     fn pass_on(&self, caught: Caught) -> Option<u8> {
-        let number = caught.signal.as_raw();
         match self.phase {
             Phase::Running(_) if caught.signal == AT_THE_TERMINAL => None,
             Phase::Running(command) => {
@@ -242,7 +262,7 @@ impl<'a> CommandKeeper<'a> {
             }
             _ if caught.signal == Signal::CONT => None,
             Phase::Opening if caught.signal == AT_THE_TERMINAL => Some(INTERRUPTED),
-            Phase::Opening => Some(128 + number as u8),
+            Phase::Opening => u8::try_from(128 + caught.signal.as_raw()).ok(),
             Phase::Ended { code, .. } => {
                 processes::end_all(Some(self.server), PATIENCE);
                 Some(code)
@@ -252,7 +272,7 @@ impl<'a> CommandKeeper<'a> {
 }
 
 /// Sends the lines of the server, up to that which says how its mount went.
-fn listen(mut lines: impl BufRead + Send + 'static, events: Sender<Event>) {
+fn listen(mut lines: impl BufRead + Send + 'static, events: Sender<Event>) -> Result<(), Error> {
     let read = move || {
         loop {
             let mut line = String::new();
@@ -266,8 +286,8 @@ fn listen(mut lines: impl BufRead + Send + 'static, events: Sender<Event>) {
         // The server watches this pipe: it stays open as long as this process lives.
         std::mem::forget(lines);
     };
-    // Without a thread, no line arrives, and the keeper waits for a signal.
-    let _ = std::thread::Builder::new().name("hepfs-server".to_owned()).spawn(read);
+    let thread = std::thread::Builder::new().name("hepfs-server".to_owned());
+    thread.spawn(read).map(drop).map_err(Error::io("starting a thread"))
 }
 
 /// Replaces `{mount}` in an argument.
@@ -278,7 +298,8 @@ fn with_mount(argument: &OsStr, mountpoint: &Path) -> OsString {
 /// The mount point that `fusermount3` mounts on, visible to all processes of this user.
 fn shared_mountpoint(at: Option<&Path>, front: Pid) -> Result<PathBuf, Error> {
     if let Some(at) = at {
-        return Ok(at.to_owned());
+        // The command may change its folder.
+        return std::path::absolute(at).map_err(Error::io(at.display().to_string()));
     }
     let path = namespace::folder()?.join(front.as_raw_pid().to_string());
     std::fs::create_dir(&path).map_err(Error::io(path.display().to_string()))?;

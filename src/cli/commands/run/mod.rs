@@ -3,9 +3,10 @@
 //! Four processes, each this program until it becomes something else:
 //!
 //! - The *front* is the process that the user started. It hands signals on to the keeper and ends with its exit code.
-//! - The *keeper* enters the namespaces, mounts, starts the server and the command, and waits for all that the command
+//! - The *keeper* starts the server, enters the namespaces, mounts, starts the command, and waits for all that the command
 //!   leaves behind. It has a process group of its own, so no signal of a terminal ends it.
-//! - The *server* is the background process of `hepfs mount`, with the descriptor of the keeper's mount.
+//! - The *server* is the background process of `hepfs mount`, outside of the namespaces. The keeper sends it the descriptor
+//!   of its mount.
 //! - The *command* begins as this program, which asks the kernel to be killed when the keeper ends.
 //!
 //! Front and keeper adopt orphans. If one of the two is killed, the other ends all processes below it.
@@ -22,14 +23,18 @@ use std::time::Duration;
 
 use clap::Args;
 use crossbeam_channel::unbounded;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 
 pub(in crate::cli) use self::keeper::report;
+use self::processes::Caught;
 use super::mount::{Serving, check_sources};
 use crate::cli::{Error, itself};
 
 /// Exit code if hepfs itself fails, as that of `env` and `timeout`.
 pub(in crate::cli) const FAILED: u8 = 125;
+/// Longest time between two looks at the keeper.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Exit code if the command is not a program that may be run.
 const NOT_A_PROGRAM: u8 = 126;
 /// Exit code if there is no such command.
@@ -141,6 +146,10 @@ fn check_command(arguments: &Arguments) -> Result<(), Error> {
 
 /// The front: starts the keeper, hands signals on to it, and ends with its exit code.
 fn front(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
+    if !processes::proc_is_ours() {
+        let what = "/proc has the processes of another PID namespace: mount it anew (`unshare --mount-proc`)";
+        return Err(Error::Background(what.to_owned()));
+    }
     let place = keeper::place_to_clear(arguments.at.as_deref());
     let (sender, signals) = unbounded();
     processes::catch(sender, |caught| caught).map_err(Error::io("catching signals"))?;
@@ -148,40 +157,60 @@ fn front(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     let mut keeper = itself()?;
     keeper.arg("run").args((0..verbose).map(|_| "-v")).arg("--keep").arg(std::process::id().to_string());
     if let Some(at) = &arguments.at {
-        keeper.arg("--at").arg(at);
+        let mut option = OsString::from("--at=");
+        option.push(at);
+        keeper.arg(option);
     }
     if let Some(time) = arguments.kill_after {
         keeper.arg("--kill-after").arg(time.as_secs_f64().to_string());
     }
     keeper.args(arguments.serving.arguments()?).args(&arguments.sources).arg("--").args(&arguments.command);
-    let keeper = keeper.process_group(0).spawn().map_err(Error::io("starting the keeper"))?;
+    if processes::group_of(getpid()).is_some() {
+        keeper.process_group(0);
+    }
+    let keeper = keeper.spawn().map_err(Error::io("starting the keeper"))?;
+    processes::close_standard_streams();
     let keeper = Pid::from_child(&keeper);
-    let status = loop {
-        let Ok(caught) = signals.recv() else { continue };
-        if caught.signal == Signal::CHILD {
-            let mut ended = None;
-            while let Some((process, status)) = processes::reap() {
-                if process == keeper && !status.stopped() {
-                    ended = Some(status);
-                }
-            }
-            if let Some(status) = ended {
-                break status;
-            }
-            continue;
+    let mut told = None;
+    let status = 'keeper: loop {
+        // Whoever started this process may have blocked SIGCHLD: it looks now and then.
+        if let Ok(caught) = signals.recv_timeout(LOOK) {
+            told = hand_on(caught, keeper).or(told);
         }
-        // Without a keeper, SIGCHLD follows.
-        let _ = kill_process(keeper, if caught.is_of_kernel { processes::AT_THE_TERMINAL } else { caught.signal });
+        while let Some((process, status)) = processes::reap() {
+            if process == keeper && processes::exit_code(status).is_some() {
+                break 'keeper status;
+            }
+        }
     };
     // After a keeper that was killed. In any other case, nothing is left.
     processes::end_all(None, Duration::ZERO);
     if let Some(place) = place {
         keeper::clear(&place, arguments.at.is_none());
     }
-    if let Some(signal) = status.terminating_signal() {
-        say!("hepfs: run: the keeper was ended by signal {signal}, and so is the command");
+    match status.terminating_signal().and_then(Signal::from_named_raw) {
+        // Ctrl-C ended the command, or a keeper that had not yet started it.
+        Some(Signal::INT | processes::AT_THE_TERMINAL) => processes::end_by(libc::SIGINT),
+        Some(Signal::QUIT) => processes::end_by(libc::SIGQUIT),
+        Some(signal) if told != Some(signal) => {
+            say!("hepfs: run: the keeper was ended by signal {}, and so is the command", signal.as_raw());
+        }
+        _ => {}
     }
     Ok(ExitCode::from(processes::exit_code(status).unwrap_or(FAILED)))
+}
+
+/// Hands a signal on to the keeper; returns it as the keeper gets it.
+fn hand_on(caught: Caught, keeper: Pid) -> Option<Signal> {
+    let signal = match caught.signal {
+        Signal::CHILD => return None,
+        // The terminal has sent it to the command as well.
+        Signal::INT | Signal::QUIT if caught.is_of_kernel => processes::AT_THE_TERMINAL,
+        signal => signal,
+    };
+    // Without a keeper, SIGCHLD follows.
+    let _ = kill_process(keeper, signal);
+    Some(signal)
 }
 
 /// Becomes the command.

@@ -1,8 +1,9 @@
 //! Signals that reach this process, and the processes below it.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Error;
+use std::str::SplitWhitespace;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
@@ -11,13 +12,14 @@ use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, set_child_subreaper,
     set_parent_process_death_signal, wait, waitpid,
 };
+use rustix::stdio::{dup2_stdin, dup2_stdout};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
 /// Signals that are handed on to the command. Those that stop a process are not among them: the terminal sends them
 /// to the command as well.
-const HANDED_ON: [i32; 8] = [
+const HANDED_ON: [i32; 13] = [
     libc::SIGHUP,
     libc::SIGINT,
     libc::SIGQUIT,
@@ -25,11 +27,17 @@ const HANDED_ON: [i32; 8] = [
     libc::SIGUSR1,
     libc::SIGUSR2,
     libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGXCPU,
+    libc::SIGIO,
+    libc::SIGPWR,
     libc::SIGCONT,
 ];
 
-/// Tells the keeper that a signal came from the terminal, which has sent it to the command itself. Nobody else sends it.
-pub(super) const AT_THE_TERMINAL: Signal = Signal::URG;
+/// Tells the keeper of a signal that the terminal has sent to the command itself. No other program sends it, and a keeper
+/// that does not catch it yet ends.
+pub(super) const AT_THE_TERMINAL: Signal = Signal::STKFLT;
 
 /// Time for processes to end by themselves after SIGTERM.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -97,9 +105,39 @@ pub(super) fn is_child_of(expected: Pid) -> bool {
     getppid() == Some(expected)
 }
 
-/// Collects a child that has ended or stopped. `None`: no child has.
+/// Collects a child that has ended, stopped or gone on. `None`: no child has.
 pub(super) fn reap() -> Option<(Pid, WaitStatus)> {
-    wait(WaitOptions::NOHANG | WaitOptions::UNTRACED).ok().flatten()
+    wait(WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED).ok().flatten()
+}
+
+/// The process group of a process (proc_pid_stat(5)). `None`: it is outside of this PID namespace.
+pub(super) fn group_of(process: Pid) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_pid())).ok()?;
+    fields(&stat)?.nth(2)?.parse().ok().filter(|group| *group > 0)
+}
+
+/// The fields of `/proc/N/stat` behind the name, which may contain anything: state, parent, process group.
+fn fields(stat: &str) -> Option<SplitWhitespace<'_>> {
+    Some(stat.rsplit_once(')')?.1.split_whitespace())
+}
+
+/// Whether `/proc` has the processes of this PID namespace, so that numbers from there are right here.
+pub(super) fn proc_is_ours() -> bool {
+    fs::read_link("/proc/self").is_ok_and(|own| own.as_os_str().to_str() == Some(&std::process::id().to_string()))
+}
+
+/// Closes standard input and output of this process: another process may wait for their end.
+pub(super) fn close_standard_streams() {
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = dup2_stdin(&null);
+        let _ = dup2_stdout(&null);
+    }
+}
+
+/// Ends this process by a signal, for its default action.
+pub(super) fn end_by(signal: i32) {
+    // Fails only for signals that do not end a process.
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
 }
 
 /// Waits for a child that is about to end.
@@ -120,10 +158,7 @@ pub(super) fn descendants(spared: Option<Pid>) -> Vec<Pid> {
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let number = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
         let stat = number.and_then(|_| fs::read_to_string(entry.path().join("stat")).ok());
-        // The fields behind the name, which may contain anything: state, parent (proc_pid_stat(5)).
-        let fields =
-            stat.as_deref().and_then(|stat| stat.rsplit_once(')')).map(|(_, fields)| fields.split_whitespace());
-        let parent = fields.and_then(|mut fields| fields.nth(1)?.parse().ok()).and_then(Pid::from_raw);
+        let parent = stat.as_deref().and_then(|stat| fields(stat)?.nth(1)?.parse().ok()).and_then(Pid::from_raw);
         if let (Some(number), Some(parent)) = (number, parent) {
             children.entry(parent).or_default().push(number);
         }
@@ -145,7 +180,8 @@ pub(super) fn end_all(spared: Option<Pid>, patience: Duration) {
     loop {
         while reap().is_some() {}
         let left = descendants(spared);
-        if left.is_empty() {
+        // A process may have started another, and ended, while the list was read: the kernel knows.
+        if left.is_empty() && (spared.is_some() || wait(WaitOptions::NOHANG).err() == Some(Errno::CHILD)) {
             return;
         }
         if signal != Signal::KILL && Instant::now() >= deadline {
