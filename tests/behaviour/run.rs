@@ -181,7 +181,7 @@ fn a_command_gets_all_that_env_would_give_it() {
     let script = r#"
         exec 7<run.h5; trap '' HUP; ulimit -Sn 77
         printf 'in\n' | "$@" sh -c 'read line; echo "$line"; ulimit -Sn; head -c 4 <&7 | od -An -c
-            grep SigIgn /proc/self/status | sed -E 's/.*(.{7})$/\1/'; grep CapEff /proc/self/status; printf %s "$1" | od -An -c' \
+            grep SigIgn /proc/self/status | sed "s/.*\(.......\)$/\1/"; grep CapEff /proc/self/status; printf %s "$1" | od -An -c' \
             sh "$(printf 'a\377 b')"
     "#;
     let under = |program: &[&str]| {

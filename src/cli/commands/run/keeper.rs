@@ -234,10 +234,11 @@ impl<'a> CommandKeeper<'a> {
                         self.phase = Phase::Ended { code, since: Instant::now(), is_told: false };
                     }
                     // The shell that started us sees a job that stopped, and one that goes on.
-                    None => {
+                    None if processes::has_job_control(self.front) => {
                         let signal = if status.stopped() { Signal::STOP } else { Signal::CONT };
                         let _ = kill_process(self.front, signal);
                     }
+                    None => {}
                 },
                 _ => {}
             }

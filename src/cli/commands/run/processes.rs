@@ -116,6 +116,18 @@ pub(super) fn group_of(process: Pid) -> Option<i32> {
     fields(&stat)?.nth(2)?.parse().ok().filter(|group| *group > 0)
 }
 
+/// Whether a shell with job control started this process: its parent, in another process group of the same session. In a
+/// group without such a parent, the kernel sends SIGHUP to all when one of them is stopped as another one ends.
+pub(super) fn has_job_control(process: Pid) -> bool {
+    let group_and_session = |process: i32| -> Option<[i32; 3]> {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let numbers: Vec<i32> = fields(&stat)?.skip(1).take(3).filter_map(|number| number.parse().ok()).collect();
+        numbers.try_into().ok()
+    };
+    let Some([parent, group, session]) = group_and_session(process.as_raw_pid()) else { return false };
+    group_and_session(parent).is_some_and(|[_, its_group, its_session]| its_group != group && its_session == session)
+}
+
 /// The fields of `/proc/N/stat` behind the name, which may contain anything: state, parent, process group.
 fn fields(stat: &str) -> Option<SplitWhitespace<'_>> {
     Some(stat.rsplit_once(')')?.1.split_whitespace())
