@@ -261,7 +261,7 @@ impl Place {
 /// answers, this process exits. Dropping this ends the watch.
 struct Asker(Arc<Mutex<Watching>>);
 
-/// What the end of the other process means here.
+/// How this process takes the end of the other one.
 #[derive(Clone, Copy)]
 enum Watching {
     /// Nothing is mounted yet: exit.

@@ -63,7 +63,7 @@ fn open_descriptor(path: &Path) -> io::Result<OwnedFd> {
 
 /// The folder for mount points of this user: one for all processes, since none sees the mounts of another.
 ///
-/// It is not in `$XDG_RUNTIME_DIR`, which goes when the user logs out, and with it the mounts of what still runs.
+/// `$XDG_RUNTIME_DIR` would not do: it goes when the user logs out, and with it the mounts of what still runs.
 ///
 /// # Errors
 /// If it cannot be made, or belongs to somebody else.
