@@ -22,8 +22,8 @@ const LAYERS: [&str; 15] = [
     "cli",
 ];
 
-/// Where `unsafe` may be: around libhdf5, in measured loops, for memory that several buffers share, for a descriptor that
-/// is given by its number, and for system calls that no library has, or that one takes for unsafe.
+/// Where `unsafe` may be: around libhdf5, in measured loops, for memory that several buffers share, for a descriptor
+/// that is given by its number, and for system calls that no library has, or that one takes for unsafe.
 const UNSAFE: [&str; 8] = [
     "src/fs/mount/namespace.rs",
     "src/h5/",

@@ -316,8 +316,8 @@ pub(in crate::cli) fn source_name(sources: &[PathBuf]) -> BString {
     bstr::join(" ", sources.iter().map(|source| source.as_os_str().as_bytes())).into()
 }
 
-/// Adds a hint to the error: if the system cannot mount at all, the commands that need no mount, and `hepfs run`, unless
-/// `is_run`.
+/// Adds a hint to the error: if the system cannot mount at all, the commands that need no mount, and `hepfs run`,
+/// unless `is_run`.
 pub(in crate::cli) fn refused(error: MountError, sources: &[PathBuf], is_run: bool) -> Error {
     match sources {
         [source, ..] if error.is_of_system() => {

@@ -50,8 +50,8 @@ impl fmt::Display for Lock {
             Self::Clone => write!(f, "{CLONE} is 0; as root, `sysctl {CLONE}=1` allows user namespaces"),
             Self::AppArmor => write!(
                 f,
-                "{APPARMOR} is 1; the .deb of hepfs brings a profile that allows user namespaces to /usr/bin/hepfs; or, as \
-                 root, `sysctl {APPARMOR}=0` allows them to all"
+                "{APPARMOR} is 1; the .deb of hepfs brings a profile that allows user namespaces to /usr/bin/hepfs; \
+                 or, as root, `sysctl {APPARMOR}=0` allows them to all"
             ),
             Self::Seccomp(error) => write!(
                 f,

@@ -78,8 +78,8 @@ impl Mount {
         Ok(Self { server, mountpoint, device, is_adopted: false, over: false })
     }
 
-    /// Answers the requests of a mount that another process made with this descriptor of `/dev/fuse`; `name` is its name
-    /// in messages. Whoever mounted also unmounts.
+    /// Answers the requests of a mount that another process made with this descriptor of `/dev/fuse`; `name` is its
+    /// name in messages. Whoever mounted also unmounts.
     ///
     /// # Errors
     /// If nothing is mounted with it, or the kernel ends the session.

@@ -90,7 +90,8 @@ pub struct PrivateMount {
     pub device: OwnedFd,
     /// Where it is mounted.
     pub mountpoint: PathBuf,
-    /// Holds a lock on [`folder`], so that systemd-tmpfiles(8) does not remove it: the kernel would take the mount away.
+    /// Holds a lock on [`folder`], so that systemd-tmpfiles(8) does not remove it: the kernel would take the mount
+    /// away.
     pub folder: Option<File>,
 }
 

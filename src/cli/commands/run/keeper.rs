@@ -307,8 +307,8 @@ fn shared_mountpoint(at: Option<&Path>, front: Pid) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// The mount point that the front looks at in the end: there `fusermount3` may have mounted. `None`: whatever is mounted
-/// there is somebody else's.
+/// The mount point that the front looks at in the end: there `fusermount3` may have mounted. `None`: whatever is
+/// mounted there is somebody else's.
 pub(super) fn place_to_clear(at: Option<&Path>) -> Option<PathBuf> {
     let path = match at {
         Some(at) => at.canonicalize().ok()?,

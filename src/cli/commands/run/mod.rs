@@ -3,10 +3,10 @@
 //! Four processes, each this program until it becomes something else:
 //!
 //! - The *front* is the process that the user started. It hands signals on to the keeper and ends with its exit code.
-//! - The *keeper* starts the server, enters the namespaces, mounts, starts the command, and waits for all that the command
-//!   leaves behind. It has a process group of its own, so no signal of a terminal ends it.
-//! - The *server* is the background process of `hepfs mount`, outside of the namespaces. The keeper sends it the descriptor
-//!   of its mount.
+//! - The *keeper* starts the server, enters the namespaces, mounts, starts the command, and waits for all that the
+//!   command leaves behind. It has a process group of its own, so no signal of a terminal ends it.
+//! - The *server* is the background process of `hepfs mount`, outside of the namespaces. The keeper sends it the
+//!   descriptor of its mount.
 //! - The *command* begins as this program, which asks the kernel to be killed when the keeper ends.
 //!
 //! Front and keeper adopt orphans. If one of the two is killed, the other ends all processes below it.
@@ -43,9 +43,9 @@ const NO_COMMAND: u8 = 127;
 /// Run a command that sees HDF5 files as directories
 ///
 /// Mounts in a namespace of the command's own: no right is needed, nobody else sees the mount, and it ends with the
-/// command and with all processes that the command leaves behind. Where the kernel refuses namespaces, `fusermount3` mounts.
-/// Signals, exit code, terminal and folder are those of the command; 125: hepfs failed; 126, 127: the command cannot be
-/// run, or found.
+/// command and with all processes that the command leaves behind. Where the kernel refuses namespaces, `fusermount3`
+/// mounts. Signals, exit code, terminal and folder are those of the command; 125: hepfs failed; 126, 127: the command
+/// cannot be run, or found.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "hepfs run [OPTIONS] <SOURCE>... -- <COMMAND>...\n       hepfs run [OPTIONS] <SOURCE>...\n       \

@@ -35,8 +35,8 @@ const HANDED_ON: [i32; 13] = [
     libc::SIGCONT,
 ];
 
-/// Tells the keeper of a signal that the terminal has sent to the command itself. No other program sends it, and a keeper
-/// that does not catch it yet ends.
+/// Tells the keeper of a signal that the terminal has sent to the command itself. No other program sends it, and a
+/// keeper that does not catch it yet ends.
 pub(super) const AT_THE_TERMINAL: Signal = Signal::STKFLT;
 
 /// Time for processes to end by themselves after SIGTERM.
@@ -116,8 +116,8 @@ pub(super) fn group_of(process: Pid) -> Option<i32> {
     fields(&stat)?.nth(2)?.parse().ok().filter(|group| *group > 0)
 }
 
-/// Whether a shell with job control started this process: its parent, in another process group of the same session. In a
-/// group without such a parent, the kernel sends SIGHUP to all when one of them is stopped as another one ends.
+/// Whether a shell with job control started this process: its parent, in another process group of the same session. In
+/// a group without such a parent, the kernel sends SIGHUP to all when one of them is stopped as another one ends.
 pub(super) fn has_job_control(process: Pid) -> bool {
     let group_and_session = |process: i32| -> Option<[i32; 3]> {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
