@@ -184,7 +184,10 @@ impl Served {
         let stop = StopSignals::catch()?;
         let (place, asker) = match asker {
             Some(asker) if arguments.bound => (Place::told()?, Some(asker.bind())),
-            _ => (Place::named(&arguments.mountpoint)?, None),
+            asker => {
+                drop(asker);
+                (Place::named(&arguments.mountpoint)?, None)
+            }
         };
         let total_bytes =
             sources.iter().filter_map(|source| std::fs::metadata(source).ok()).map(|metadata| metadata.len()).sum();
