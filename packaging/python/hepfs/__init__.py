@@ -91,7 +91,7 @@ class mount:
                 self.path.mkdir(0o700)
             _run("mount", options, *sources, self.path)
         except Error as error:
-            # What is mounted here belongs to somebody else.
+            # Another program mounted here.
             self._end.detach()
             if is_made:
                 self.path.rmdir()
@@ -142,7 +142,7 @@ def _unmount(path: Path, is_made: bool, owner: int) -> None:
 
 
 def _detach(path: Path, **options: Option) -> None:
-    """Unmounts, unless somebody else has done so."""
+    """Unmounts, unless that has been done."""
     try:
         _run("umount", options, path)
     except Error as error:
