@@ -64,7 +64,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
 
-    /// An existing directory; or /dev/fd/N, a descriptor of /dev/fuse that somebody else mounted
+    /// An existing directory; or /dev/fd/N, a descriptor of /dev/fuse that another program mounted
     #[arg(required = true, value_name = "MOUNTPOINT")]
     mountpoint: PathBuf,
 
@@ -183,10 +183,13 @@ impl Served {
         // there may be a mount to take down.
         let stop = StopSignals::catch()?;
         let (place, asker) = match asker {
-            Some(asker) if arguments.bound => (Place::told()?, Some(asker.bind())),
+            Some(asker) if arguments.bound => {
+                let place = MountPlace::told().map_err(Error::io("waiting for a mount"))?;
+                (place, Some(asker.bind()))
+            }
             asker => {
                 drop(asker);
-                (Place::named(&arguments.mountpoint)?, None)
+                (MountPlace::named(&arguments.mountpoint)?, None)
             }
         };
         let total_bytes =
@@ -202,12 +205,12 @@ impl Served {
         };
         let mountpoint = &arguments.mountpoint;
         let mount = match place {
-            Place::Descriptor(device) => Mount::adopt(root, device, mountpoint, &options),
-            Place::Directory(path) => Mount::new(root, &path, &options),
+            MountPlace::Descriptor(device) => Mount::adopt(root, device, mountpoint, &options),
+            MountPlace::Directory(path) => Mount::new(root, &path, &options),
         };
         let mount = mount.map_err(|error| refused(error, &sources, arguments.bound))?;
         let watch = watch(&mount, &sources, &session);
-        tracing::info!("mounted {} on {}", options.source_name, mountpoint.display());
+        tracing::info!("mounted {} on {}", options.source_name, mount.mountpoint().display());
         Ok(Self { mount, session, stop, _watch: watch, _asker: asker })
     }
 
@@ -223,29 +226,27 @@ impl Served {
 }
 
 /// Where requests come from.
-pub(in crate::cli) enum Place {
+pub(in crate::cli) enum MountPlace {
     /// A directory to mount on.
     Directory(PathBuf),
-    /// A descriptor of `/dev/fuse` that somebody else has mounted.
+    /// A descriptor of `/dev/fuse` that another process has mounted.
     Descriptor(OwnedFd),
 }
 
-impl Place {
+impl MountPlace {
     /// The place with this name: a directory, or `/dev/fd/N`.
     fn named(path: &Path) -> Result<Self, Error> {
         Ok(if is_descriptor(path) { Self::Descriptor(descriptor(path)?) } else { Self::Directory(path.to_owned()) })
     }
 
     /// Waits for the process that started this one to send the place to standard input, a socket.
-    fn told() -> Result<Self, Error> {
-        let failed = |error| Error::io("waiting for a mount")(error);
-        let socket = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
-        let mut socket = UnixStream::from(socket);
-        if let Some(device) = descriptors::receive(&socket).map_err(failed)?.pop() {
+    fn told() -> std::io::Result<Self> {
+        let mut socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+        if let Some(device) = descriptors::receive(&socket)?.pop() {
             return Ok(Self::Descriptor(device));
         }
         let mut path = Vec::new();
-        socket.read_to_end(&mut path).map_err(failed)?;
+        socket.read_to_end(&mut path)?;
         Ok(Self::Directory(OsString::from_vec(path).into()))
     }
 
@@ -279,7 +280,7 @@ impl Asker {
     fn watch() -> Self {
         let phase = Arc::new(Mutex::new(Watching::Opening));
         let seen = phase.clone();
-        let wait = move || {
+        let thread = std::thread::Builder::new().name("hepfs-asker".to_owned()).spawn(move || {
             let stdout = std::io::stdout();
             // No events are requested: `POLLERR` means that the reader has closed the pipe.
             let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
@@ -295,9 +296,9 @@ impl Asker {
             }
             // Ends the mount as any such signal does.
             let _ = kill_process(getpid(), Signal::TERM);
-        };
+        });
         // Without a thread, the exit is noticed when the mount answers.
-        let _ = std::thread::Builder::new().name("hepfs-asker".to_owned()).spawn(wait);
+        drop(thread);
         Self(phase)
     }
 
@@ -415,7 +416,7 @@ pub(in crate::cli) fn warn(warning: &str) {
 }
 
 /// The background process: this program, which writes lines for [`StartMessage`] to its standard output. With a socket
-/// for its [`Place`], it ends with the reader of these.
+/// for its [`MountPlace`], it ends with the reader of these.
 pub(in crate::cli) fn background(
     serving: &Serving,
     sources: &[PathBuf],

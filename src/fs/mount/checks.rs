@@ -41,7 +41,7 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
 
 /// Checks that a directory can be mounted on, and resolves its symbolic links.
 pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
-    let refuse = |error| MountError::Mountpoint { path: path.to_owned(), error };
+    let refuse = MountError::at(path);
     let resolved = resolve(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => MountError::NoMountpoint(path.to_owned()),
         _ => refuse(error),

@@ -1,7 +1,7 @@
 //! Errors of mounting and unmounting; their text says how to mend each.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::HELPER;
 use super::locks::Lock;
@@ -114,6 +114,11 @@ pub enum MountError {
 }
 
 impl MountError {
+    /// Makes an error of the system one of this mount point.
+    pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |error| Self::Mountpoint { path: path.to_owned(), error }
+    }
+
     /// Whether the system keeps this user from mounting, either anywhere or on this mount point.
     pub fn is_of_system(&self) -> bool {
         matches!(

@@ -79,7 +79,7 @@ impl Mount {
     }
 
     /// Answers the requests of a mount that another process made with this descriptor of `/dev/fuse`; `name` is its
-    /// name in messages. Whoever mounted also unmounts.
+    /// name in messages. The process that mounted also unmounts.
     ///
     /// # Errors
     /// If nothing is mounted with it, or the kernel ends the session.
@@ -220,14 +220,13 @@ impl StopSignals {
         let mut signals = Signals::new([libc::SIGINT, libc::SIGTERM, libc::SIGHUP]).map_err(MountError::System)?;
         let handle = signals.handle();
         let (sender, received) = bounded(1);
-        let wait = move || {
+        let thread = std::thread::Builder::new().name("hepfs-signals".to_owned()).spawn(move || {
             for signal in signals.forever() {
                 // One message stands for any number of signals.
                 sender.try_send(signal).ok();
             }
-        };
-        let thread = std::thread::Builder::new().name("hepfs-signals".to_owned());
-        thread.spawn(wait).map_err(MountError::System)?;
+        });
+        thread.map_err(MountError::System)?;
         Ok(Self { handle, received })
     }
 }
@@ -247,7 +246,7 @@ const LONGEST_CLOSING: Duration = Duration::from_millis(500);
 /// # Errors
 /// See [`MountError`].
 pub fn unmount(path: &Path, lazy: bool) -> Result<(), MountError> {
-    let path = resolve(path).map_err(|error| MountError::Mountpoint { path: path.to_owned(), error })?;
+    let path = resolve(path).map_err(MountError::at(path))?;
     match mounts::mount_at(&path).map_err(MountError::System)? {
         None => Err(MountError::NotMounted(path)),
         Some(mount) if mount.fs_type != mounts::HEPFS => Err(MountError::NotOurs { path, fs_type: mount.fs_type }),

@@ -1,7 +1,7 @@
 //! Mounts in a user and a mount namespace of this process alone, for which no right is needed.
 //!
 //! In a user namespace that it made, a process has all capabilities, but over nothing outside of it. Since Linux 4.18
-//! that suffices to mount FUSE. Nobody outside sees the mount, and the kernel removes it with the last process inside.
+//! that suffices to mount FUSE. No process outside sees the mount, and the kernel removes it with the last process inside.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -32,7 +32,7 @@ const DESCRIPTORS: &str = "/dev/fd/";
 /// Device number of `/dev/fuse` (the kernel's `admin-guide/devices.txt`).
 const FUSE_DEVICE: (u32, u32) = (10, 229);
 
-/// Whether this mount point is a descriptor of `/dev/fuse` that somebody else mounted.
+/// Whether this mount point is a descriptor of `/dev/fuse` that another process mounted.
 pub fn is_descriptor(mountpoint: &Path) -> bool {
     mountpoint.as_os_str().as_bytes().starts_with(DESCRIPTORS.as_bytes())
 }
@@ -42,7 +42,7 @@ pub fn is_descriptor(mountpoint: &Path) -> bool {
 /// # Errors
 /// If it is not open, or not one of `/dev/fuse`.
 pub fn descriptor(path: &Path) -> Result<OwnedFd, MountError> {
-    open_descriptor(path).map_err(|error| MountError::Mountpoint { path: path.to_owned(), error })
+    open_descriptor(path).map_err(MountError::at(path))
 }
 
 fn open_descriptor(path: &Path) -> io::Result<OwnedFd> {
@@ -63,28 +63,28 @@ fn open_descriptor(path: &Path) -> io::Result<OwnedFd> {
 
 /// The folder for mount points of this user: one for all processes, since none sees the mounts of another.
 ///
-/// `$XDG_RUNTIME_DIR` would not do: it goes when the user logs out, and with it the mounts of what still runs.
+/// `$XDG_RUNTIME_DIR` is removed when the user logs out, and running commands would lose their mounts with it.
 ///
 /// # Errors
-/// If it cannot be made, or belongs to somebody else.
+/// If it cannot be made, or belongs to another user.
 pub fn folder() -> Result<PathBuf, MountError> {
     let user = geteuid();
     let path = std::env::temp_dir().join(format!("hepfs-run-{user}"));
     let path = std::path::absolute(&path).unwrap_or(path);
-    let refused = |error| MountError::Mountpoint { path: path.clone(), error };
+    let refused = MountError::at(&path);
     match fs::DirBuilder::new().mode(0o700).create(&path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(refused(error)),
         _ => {}
     }
     let metadata = fs::symlink_metadata(&path).map_err(refused)?;
-    if metadata.is_dir() && metadata.uid() == user.as_raw() && metadata.mode() & 0o77 == 0 {
-        Ok(path)
-    } else {
-        Err(refused(io::Error::other("not a folder of this user alone; --at DIR names another mount point")))
+    if !metadata.is_dir() || metadata.uid() != user.as_raw() || metadata.mode() & 0o77 != 0 {
+        let what = "not a folder of this user alone; --at DIR names another mount point";
+        return Err(refused(io::Error::other(what)));
     }
+    Ok(path)
 }
 
-/// A mount that only this process and its children see, and that waits for somebody to answer its requests.
+/// A mount that only this process and its children see. Its requests wait for a server.
 pub struct PrivateMount {
     /// The descriptor for [`super::Mount::adopt`].
     pub device: OwnedFd,
@@ -154,7 +154,7 @@ fn enter() -> Result<bool, MountError> {
             known_lock().map_or(Ok(()), |lock| Err(MountError::Locked(lock)))?;
             unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)
                 .map_err(|error| MountError::Locked(lock_of(error.into())))?;
-            // The kernel wants this of whoever maps a group without rights (user_namespaces(7)).
+            // The kernel requires this before a process without rights maps a group (user_namespaces(7)).
             fs::write("/proc/self/setgroups", "deny")
                 .and_then(|()| fs::write("/proc/self/uid_map", format!("{user} {user} 1")))
                 .and_then(|()| fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
@@ -169,13 +169,13 @@ fn enter() -> Result<bool, MountError> {
 }
 
 fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
-    // SAFETY: Only `FILES` is unsafe, and nobody passes that.
+    // SAFETY: Only `FILES` is unsafe, and no caller passes it.
     unsafe { unshare_unsafe(flags) }
 }
 
 /// Makes a mount point in a file system in memory over `folder`. Nested in such a file system, it makes another.
 fn fresh_mountpoint(folder: &Path) -> Result<PathBuf, MountError> {
-    let refused = |error: io::Error| MountError::Mountpoint { path: folder.to_owned(), error };
+    let refused = MountError::at(folder);
     if mounts::mount_at(folder).map_err(MountError::System)?.is_none_or(|entry| entry.fs_type != "tmpfs") {
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount("hepfs", folder, "tmpfs", flags, c"size=1m,mode=700").map_err(|error| refused(error.into()))?;

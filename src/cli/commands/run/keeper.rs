@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, WaitStatus, kill_process};
 
 use super::Arguments;
 use super::processes::{self, AT_THE_TERMINAL, Caught, PATIENCE};
-use crate::cli::commands::mount::{Place, StartMessage, background, not_mounted, refused, source_name, warn};
+use crate::cli::commands::mount::{MountPlace, StartMessage, background, not_mounted, refused, source_name, warn};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::{Error, itself};
 use crate::fs::mount::namespace::{self, mount_privately};
@@ -80,19 +80,19 @@ impl<'a> CommandKeeper<'a> {
         let (sources, at) = (&arguments.sources, arguments.at.as_deref());
         let (serving, name) = (&arguments.serving, source_name(sources));
         let (ours, theirs) = UnixStream::pair().map_err(Error::io("a socket"))?;
-        let mut server = background(serving, sources, Path::new("hepfs run"), Some(theirs), verbose)?;
+        let mut server = background(serving, sources, Path::new("/dev/fuse"), Some(theirs), verbose)?;
         let mut server = server.spawn().map_err(Error::io("starting the server"))?;
         let mut folder = None;
         let (mountpoint, place, lock) = match mount_privately(at, sources, name.as_bstr(), serving.allow_other) {
             Ok(mount) => {
                 tracing::info!("mounted on {} in a namespace", mount.mountpoint.display());
                 folder = mount.folder;
-                (mount.mountpoint, Place::Descriptor(mount.device), None)
+                (mount.mountpoint, MountPlace::Descriptor(mount.device), None)
             }
             Err(MountError::Locked(lock)) => {
                 tracing::info!("no namespace to mount in: {lock}; fusermount3 mounts");
                 let mountpoint = shared_mountpoint(at, front)?;
-                (mountpoint.clone(), Place::Directory(mountpoint), Some(lock))
+                (mountpoint.clone(), MountPlace::Directory(mountpoint), Some(lock))
             }
             Err(error) => return Err(refused(error, sources, true)),
         };
@@ -145,7 +145,7 @@ impl<'a> CommandKeeper<'a> {
                         return Ok(code);
                     }
                 }
-                // Whoever started this process may have blocked SIGCHLD: it looks now and then.
+                // The caller may have blocked SIGCHLD, so this looks now and then.
                 Err(_) => self.reap()?,
             }
             if let Phase::Ended { code, .. } = self.phase
@@ -274,7 +274,7 @@ impl<'a> CommandKeeper<'a> {
 
 /// Sends the lines of the server, up to that which says how its mount went.
 fn listen(mut lines: impl BufRead + Send + 'static, events: Sender<Event>) -> Result<(), Error> {
-    let read = move || {
+    let thread = std::thread::Builder::new().name("hepfs-server".to_owned()).spawn(move || {
         loop {
             let mut line = String::new();
             let read = lines.read_line(&mut line);
@@ -286,9 +286,8 @@ fn listen(mut lines: impl BufRead + Send + 'static, events: Sender<Event>) -> Re
         }
         // The server watches this pipe: it stays open as long as this process lives.
         std::mem::forget(lines);
-    };
-    let thread = std::thread::Builder::new().name("hepfs-server".to_owned());
-    thread.spawn(read).map(drop).map_err(Error::io("starting a thread"))
+    });
+    thread.map(drop).map_err(Error::io("starting a thread"))
 }
 
 /// Replaces `{mount}` in an argument.
@@ -308,7 +307,7 @@ fn shared_mountpoint(at: Option<&Path>, front: Pid) -> Result<PathBuf, Error> {
 }
 
 /// The mount point that the front looks at in the end: there `fusermount3` may have mounted. `None`: whatever is
-/// mounted there is somebody else's.
+/// mounted there belongs to another process.
 pub(super) fn place_to_clear(at: Option<&Path>) -> Option<PathBuf> {
     let path = match at {
         Some(at) => at.canonicalize().ok()?,
@@ -328,15 +327,18 @@ pub(super) fn clear(path: &Path, is_ours: bool) {
 
 /// Names a few processes, for people.
 fn named(left: &[Pid]) -> String {
-    let name = |process: &Pid| {
-        let process = process.as_raw_pid();
-        let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
-        format!("{} ({process})", printable(name.trim_end()))
+    let first: Vec<String> = left.iter().take(3).map(|process| label(process.as_raw_pid())).collect();
+    let more = match left.len() - first.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
     };
-    let first: Vec<String> = left.iter().take(3).map(name).collect();
-    let more = left.len().saturating_sub(first.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     first.join(", ") + &more
+}
+
+/// The name and number of a process.
+fn label(process: i32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    format!("{} ({process})", printable(name.trim_end()))
 }
 
 /// How a process ended, in the words of the standard library.

@@ -42,7 +42,7 @@ const NO_COMMAND: u8 = 127;
 
 /// Run a command that sees HDF5 files as directories
 ///
-/// Mounts in a namespace of the command's own: no right is needed, nobody else sees the mount, and it ends with the
+/// Mounts in a namespace of the command's own: no right is needed, no other process sees the mount, and it ends with the
 /// command and with all processes that the command leaves behind. Where the kernel refuses namespaces, `fusermount3`
 /// mounts. Signals, exit code, terminal and folder are those of the command; 125: hepfs failed; 126, 127: the command
 /// cannot be run, or found.
@@ -95,20 +95,16 @@ pub(in crate::cli) struct Arguments {
 }
 
 /// Reads a time in seconds, or with a unit, as timeout(1) does.
-fn time(text: &str) -> Result<Duration, String> {
-    let (number, unit) = match text.char_indices().next_back() {
-        Some((at, unit)) if unit.is_ascii_alphabetic() => (&text[..at], unit),
-        _ => (text, 's'),
+fn time(text: &str) -> Result<Duration, &'static str> {
+    let (number, factor) = match text.char_indices().next_back() {
+        Some((at, 's')) => (&text[..at], 1.0),
+        Some((at, 'm')) => (&text[..at], 60.0),
+        Some((at, 'h')) => (&text[..at], 3600.0),
+        Some((at, 'd')) => (&text[..at], 86_400.0),
+        _ => (text, 1.0),
     };
-    let factor = match unit {
-        's' => 1.0,
-        'm' => 60.0,
-        'h' => 3600.0,
-        'd' => 86_400.0,
-        _ => return Err(format!("{unit:?} is no unit of time: s, m, h, d")),
-    };
-    let number: f64 = number.parse().map_err(|_| format!("{number:?} is not a number"))?;
-    Duration::try_from_secs_f64(number * factor).map_err(|error| error.to_string())
+    let seconds = number.parse::<f64>().ok().map(|number| number * factor);
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or("a number, alone or with s, m, h or d")
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
@@ -173,7 +169,7 @@ fn front(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     let keeper = Pid::from_child(&keeper);
     let mut told = None;
     let status = 'keeper: loop {
-        // Whoever started this process may have blocked SIGCHLD: it looks now and then.
+        // The caller may have blocked SIGCHLD, so this looks now and then.
         if let Ok(caught) = signals.recv_timeout(LOOK) {
             told = hand_on(caught, keeper).or(told);
         }

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Error;
-use std::str::SplitWhitespace;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, set_child_subreaper,
-    set_parent_process_death_signal, wait, waitpid,
+    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, set_child_subreaper,
+    set_parent_process_death_signal, setrlimit, wait, waitpid,
 };
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 use signal_hook::iterator::SignalsInfo;
@@ -66,7 +65,7 @@ pub(super) fn catch<T: Send + 'static>(
     let ignored = ignored();
     let handed_on = HANDED_ON.into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
     let mut signals = SignalsInfo::<WithOrigin>::new(handed_on.chain([AT_THE_TERMINAL.as_raw(), libc::SIGCHLD]))?;
-    let wait = move || {
+    let thread = std::thread::Builder::new().name("hepfs-signals".to_owned()).spawn(move || {
         for origin in signals.forever() {
             let Some(signal) = Signal::from_named_raw(origin.signal) else { continue };
             let is_of_kernel = matches!(origin.cause, Cause::Kernel);
@@ -74,8 +73,8 @@ pub(super) fn catch<T: Send + 'static>(
                 return;
             }
         }
-    };
-    std::thread::Builder::new().name("hepfs-signals".to_owned()).spawn(wait).map(drop)
+    });
+    thread.map(drop)
 }
 
 /// The set of signals that this process ignores (proc_pid_status(5)).
@@ -110,27 +109,24 @@ pub(super) fn reap() -> Option<(Pid, WaitStatus)> {
     wait(WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED).ok().flatten()
 }
 
-/// The process group of a process (proc_pid_stat(5)). `None`: it is outside of this PID namespace.
+/// The process group of a process. `None`: it is outside of this PID namespace.
 pub(super) fn group_of(process: Pid) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_pid())).ok()?;
-    fields(&stat)?.nth(2)?.parse().ok().filter(|group| *group > 0)
+    stat(process.as_raw_pid()).map(|[_, group, _]| group).filter(|group| *group > 0)
 }
 
 /// Whether a shell with job control started this process: its parent, in another process group of the same session. In
 /// a group without such a parent, the kernel sends SIGHUP to all when one of them is stopped as another one ends.
 pub(super) fn has_job_control(process: Pid) -> bool {
-    let group_and_session = |process: i32| -> Option<[i32; 3]> {
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        let numbers: Vec<i32> = fields(&stat)?.skip(1).take(3).filter_map(|number| number.parse().ok()).collect();
-        numbers.try_into().ok()
-    };
-    let Some([parent, group, session]) = group_and_session(process.as_raw_pid()) else { return false };
-    group_and_session(parent).is_some_and(|[_, its_group, its_session]| its_group != group && its_session == session)
+    let Some([parent, group, session]) = stat(process.as_raw_pid()) else { return false };
+    stat(parent).is_some_and(|[_, its_group, its_session]| its_group != group && its_session == session)
 }
 
-/// The fields of `/proc/N/stat` behind the name, which may contain anything: state, parent, process group.
-fn fields(stat: &str) -> Option<SplitWhitespace<'_>> {
-    Some(stat.rsplit_once(')')?.1.split_whitespace())
+/// The parent, process group and session of a process (proc_pid_stat(5)).
+fn stat(process: i32) -> Option<[i32; 3]> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name before them may contain anything.
+    let numbers = stat.rsplit_once(')')?.1.split_whitespace().skip(1).take(3).map(str::parse);
+    numbers.collect::<Result<Vec<i32>, _>>().ok()?.try_into().ok()
 }
 
 /// Whether `/proc` has the processes of this PID namespace, so that numbers from there are right here.
@@ -146,8 +142,9 @@ pub(super) fn close_standard_streams() {
     }
 }
 
-/// Ends this process by a signal, for its default action.
+/// Ends this process by a signal, for its default action, but without a core file.
 pub(super) fn end_by(signal: i32) {
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     // Fails only for signals that do not end a process.
     let _ = signal_hook::low_level::emulate_default_handler(signal);
 }
@@ -168,10 +165,9 @@ pub(super) fn exit_code(status: WaitStatus) -> Option<u8> {
 pub(super) fn descendants(spared: Option<Pid>) -> Vec<Pid> {
     let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let number = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        let stat = number.and_then(|_| fs::read_to_string(entry.path().join("stat")).ok());
-        let parent = stat.as_deref().and_then(|stat| fields(stat)?.nth(1)?.parse().ok()).and_then(Pid::from_raw);
-        if let (Some(number), Some(parent)) = (number, parent) {
+        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let parent = number.and_then(stat).and_then(|[parent, ..]| Pid::from_raw(parent));
+        if let (Some(number), Some(parent)) = (number.and_then(Pid::from_raw), parent) {
             children.entry(parent).or_default().push(number);
         }
     }
