@@ -1,8 +1,8 @@
 //! Serves files that are in memory already through the same adapter: the ceiling that FUSE sets for everything else.
 //!
 //! `cargo bench --bench nullfs -- MOUNTPOINT BYTES [FILE]` serves `MOUNTPOINT/zeros`, and `MOUNTPOINT/copy` with the
-//! bytes of FILE, until a signal or an unmount ends it; `scripts/bench/main` starts it beside hepfs. It lends answers, as
-//! hepfs lends decoded chunks: no byte is touched on the way to the kernel.
+//! bytes of FILE, until a signal or an unmount ends it; `scripts/bench/main` starts it beside hepfs. It lends answers,
+//! as hepfs lends decoded chunks: no byte is touched on the way to the kernel.
 
 use std::fs;
 use std::path::PathBuf;

@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::sync::LazyLock;
 
-use clap::{Arg, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
 
 use self::commands::{
     cat, check, complete, completions, convert, demo, export, import, index, info, ls, manual as pages, mount, prepare,
@@ -156,18 +156,20 @@ fn command() -> clap::Command {
     }
     let common = options::ReadingOptions::augment_args(clap::Command::new(""));
     let common: Vec<Id> = common.get_arguments().map(|argument| argument.get_id().clone()).collect();
-    let is_common = |argument: &Arg| common.contains(argument.get_id());
-    command.version(VERSION.as_str()).before_help(groups).mut_subcommands(|command| without(command, &is_common))
+    command.version(VERSION.as_str()).before_help(groups).mut_subcommands(|command| without(command, &common))
 }
 
 /// Hides these options in the help of a command, and refers to `hepfs help reading` there.
-fn without(command: clap::Command, is_common: &dyn Fn(&Arg) -> bool) -> clap::Command {
+fn without(command: clap::Command, common: &[Id]) -> clap::Command {
     if command.get_name() == READING {
         return command;
     }
-    let reads = command.get_arguments().any(is_common);
-    let hide = |argument: Arg| if is_common(&argument) { argument.hide(true) } else { argument };
-    let command = command.mut_args(hide).mut_subcommands(|command| without(command, is_common));
+    let reads = command.get_arguments().any(|argument| common.contains(argument.get_id()));
+    let command = command.mut_args(|argument| {
+        let is_common = common.contains(argument.get_id());
+        if is_common { argument.hide(true) } else { argument }
+    });
+    let command = command.mut_subcommands(|command| without(command, common));
     if !reads {
         return command;
     }

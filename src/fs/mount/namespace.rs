@@ -1,7 +1,8 @@
 //! Mounts in a user and a mount namespace of this process alone, for which no right is needed.
 //!
 //! In a user namespace that it made, a process has all capabilities, but over nothing outside of it. Since Linux 4.18
-//! that suffices to mount FUSE. No process outside sees the mount, and the kernel removes it with the last process inside.
+//! that suffices to mount FUSE. No process outside sees the mount, and the kernel removes it with the last process
+//! inside.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};

@@ -59,13 +59,17 @@ pub(in crate::cli) fn run(arguments: Arguments) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether an answer is the name of an option, by the identifiers of `clap_complete`.
+fn is_option(answer: &CompletionCandidate) -> bool {
+    answer.get_id().is_some_and(|id| id.starts_with("arg::"))
+}
+
 /// The answers, a line each; to shells that show descriptions, with one behind a tab.
 fn answers_to(arguments: &Arguments) -> Vec<u8> {
     let (shell, line) = (arguments.shell, Arc::new(Line::new(&arguments.before, &arguments.after)));
     let mut command = completing(crate::cli::Arguments::command(), &line);
     let words = line.before.iter().chain([&line.typed]).chain(&line.after).cloned().collect();
     let mut found = engine::complete(&mut command, words, line.before.len(), None).unwrap_or_default();
-    let is_option = |one: &CompletionCandidate| one.get_id().is_some_and(|id| id.starts_with("arg::"));
     // Options are offered once a hyphen is typed, or where nothing else can stand.
     if !line.typed.as_bytes().starts_with(b"-") && !found.iter().all(is_option) {
         found.retain(|one| !is_option(one));
