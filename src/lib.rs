@@ -35,6 +35,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `calendar` | days and instants, as people write them |
+//! | `activity` | long work of this process: progress, speed, time left |
 //! | `source` | an opened source: identity, `read_at` |
 //! | `catalogue` | plain data: groups, attributes, datatypes, layouts, chunk maps |
 //! | `codec` | undoes filters, reads pickles: pure functions from slices |
@@ -50,6 +51,8 @@
 //! | `fs` | tree of names, inodes, the FUSE adapter |
 //! | `cli` | one file per command |
 
+#[doc(hidden)]
+pub mod activity;
 #[doc(hidden)]
 pub mod calendar;
 #[doc(hidden)]

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lowest first.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "calendar",
+    "activity",
     "source",
     "catalogue",
     "codec",

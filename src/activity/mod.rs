@@ -1,0 +1,202 @@
+//! Lists the long work of this process: passes, exports, checks. Each has a title, its progress, speed and time left.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+/// Speed is that of the last 30 s: a pass over chunks of several filters has no other that lasts.
+const WINDOW: Duration = Duration::from_secs(30);
+
+/// Least time between two samples of the progress.
+const SAMPLE: Duration = Duration::from_millis(500);
+
+/// Least time until a speed is known.
+const LEAST: Duration = Duration::from_secs(1);
+
+/// The unit of progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Rows of a table.
+    Rows,
+    /// Blocks of a column, page or text.
+    Blocks,
+    /// Files.
+    Files,
+    /// HDF5 objects.
+    Objects,
+}
+
+/// Work under way. It leaves the list when it is dropped.
+#[derive(Debug)]
+pub struct Work(Arc<Entry>);
+
+#[derive(Debug)]
+struct Entry {
+    number: u64,
+    title: String,
+    doing: &'static str,
+    unit: Unit,
+    done: AtomicU64,
+    /// 0: not known.
+    all: AtomicU64,
+    began: Instant,
+    /// Progress at times of the last [`WINDOW`], oldest first.
+    samples: Mutex<VecDeque<(Instant, u64)>>,
+}
+
+/// All work of this process, in the order in which it began.
+static LIST: Mutex<BTreeMap<u64, Arc<Entry>>> = Mutex::new(BTreeMap::new());
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// The state of one piece of work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkReport {
+    /// The file or table worked on, such as `run_042/table.ndjson`.
+    pub title: String,
+    /// The verb, such as `sizing`.
+    pub doing: String,
+    /// Units done so far.
+    pub done: u64,
+    /// Units in all; `None`: not known.
+    pub all: Option<u64>,
+    /// What `done` and `all` count.
+    pub unit: Unit,
+    /// Seconds since the work began.
+    pub seconds: f64,
+    /// Units per second over the last 30 s; `None`: too early to tell.
+    pub per_second: Option<f64>,
+    /// Seconds left; `None`: not known.
+    pub seconds_left: Option<f64>,
+}
+
+impl Work {
+    /// Begins work of unknown size, and lists it.
+    pub fn begin(title: impl Into<String>, doing: &'static str, unit: Unit) -> Self {
+        let began = Instant::now();
+        let entry = Arc::new(Entry {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            title: title.into(),
+            doing,
+            unit,
+            done: AtomicU64::new(0),
+            all: AtomicU64::new(0),
+            began,
+            samples: Mutex::new(VecDeque::from([(began, 0)])),
+        });
+        LIST.lock().insert(entry.number, entry.clone());
+        Self(entry)
+    }
+
+    /// Sets the units in all.
+    pub fn expect(&self, all: u64) {
+        self.0.all.store(all, Ordering::Relaxed);
+    }
+
+    /// Sets the units done so far. Cheap enough to be called for each block.
+    pub fn reach(&self, done: u64) {
+        self.0.done.store(done, Ordering::Relaxed);
+        self.0.sample(Instant::now(), done);
+    }
+
+    /// Counts more units as done.
+    pub fn add(&self, more: u64) {
+        let done = self.0.done.fetch_add(more, Ordering::Relaxed).saturating_add(more);
+        self.0.sample(Instant::now(), done);
+    }
+
+    /// The state as of now.
+    pub fn report(&self) -> WorkReport {
+        self.0.report(Instant::now())
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        LIST.lock().remove(&self.0.number);
+    }
+}
+
+/// The state of all work of this process, the oldest first.
+pub fn under_way() -> Vec<WorkReport> {
+    let list: Vec<Arc<Entry>> = LIST.lock().values().cloned().collect();
+    let now = Instant::now();
+    list.iter().map(|entry| entry.report(now)).collect()
+}
+
+impl Entry {
+    /// Notes the progress, unless the last sample is recent or another thread notes it.
+    fn sample(&self, now: Instant, done: u64) {
+        let Some(mut samples) = self.samples.try_lock() else { return };
+        if samples.back().is_some_and(|(last, _)| now.saturating_duration_since(*last) < SAMPLE) {
+            return;
+        }
+        samples.push_back((now, done));
+        // The first sample is the last one before the window, so the speed is over the whole of it.
+        while samples.get(1).is_some_and(|(next, _)| now.saturating_duration_since(*next) >= WINDOW) {
+            samples.pop_front();
+        }
+    }
+
+    fn report(&self, now: Instant) -> WorkReport {
+        let done = self.done.load(Ordering::Relaxed);
+        let all = Some(self.all.load(Ordering::Relaxed)).filter(|all| *all > 0);
+        self.sample(now, done);
+        let first = self.samples.lock().front().copied().unwrap_or((self.began, 0));
+        let over = now.saturating_duration_since(first.0);
+        let per_second = (over >= LEAST).then(|| done.saturating_sub(first.1) as f64 / over.as_secs_f64());
+        let seconds_left = all.zip(per_second.filter(|speed| *speed > 0.0));
+        WorkReport {
+            title: self.title.clone(),
+            doing: self.doing.to_owned(),
+            done,
+            all,
+            unit: self.unit,
+            seconds: now.saturating_duration_since(self.began).as_secs_f64(),
+            per_second,
+            seconds_left: seconds_left.map(|(all, speed)| all.saturating_sub(done) as f64 / speed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speed_is_that_of_the_last_half_minute() {
+        let work = Work::begin("energy.csv", "sizing", Unit::Bytes);
+        work.expect(10_000);
+        let entry = &work.0;
+        let at = |seconds| entry.began + Duration::from_secs(seconds);
+        assert_eq!(entry.report(entry.began).per_second, None);
+        // 10 a second for a minute, then 100 a second for half of one.
+        for second in 1..=90 {
+            let done = if second <= 60 { second * 10 } else { 600 + (second - 60) * 100 };
+            entry.done.store(done, Ordering::Relaxed);
+            entry.sample(at(second), done);
+        }
+        let report = entry.report(at(90));
+        assert_eq!((report.done, report.per_second), (3_600, Some(100.0)));
+        assert_eq!(report.seconds_left, Some(64.0));
+        assert_eq!(report.seconds, 90.0);
+        // It stands still for 15 s.
+        assert_eq!(entry.report(at(105)).per_second, Some(50.0));
+    }
+
+    #[test]
+    fn work_is_listed_until_it_is_dropped() {
+        let listed = || under_way().iter().any(|report| report.title == "listed until dropped");
+        let work = Work::begin("listed until dropped", "checking", Unit::Rows);
+        assert!(listed());
+        drop(work);
+        assert!(!listed());
+    }
+}
