@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 
 use super::service::ListedXattrs;
 
@@ -11,7 +11,7 @@ use super::service::ListedXattrs;
 pub(super) const SUBTYPE: &str = "hepfs";
 
 /// Longest source name, in bytes. A longer one is cut, since mount(2) takes a single page of options.
-const SOURCE_NAME_MAX: usize = 512;
+const SOURCE_NAME_MAX: usize = 2048;
 
 /// The options of a mount.
 #[derive(Clone, Debug)]
@@ -57,25 +57,24 @@ impl Default for MountOptions {
     }
 }
 
-/// Encodes a source name as one option on one line: `,` would end it, and `\` is an escape to the helper.
-pub(super) fn encode_source_name(name: &[u8]) -> String {
-    let mut encoded = String::new();
-    for part in name.utf8_chunks() {
-        for character in part.valid().chars() {
-            if matches!(character, ',' | '\\' | '%') || character.is_control() {
-                encoded.extend(character.to_string().bytes().map(|byte| format!("%{byte:02X}")));
-            } else {
-                encoded.push(character);
-            }
+/// The source name for the list of mounts. It is exactly that of a single source: mount(8) compares it with fstab(5),
+/// and mounts nothing a second time. But no control character stays.
+pub(super) fn shown_source(name: &[u8]) -> BString {
+    let mut shown = BString::default();
+    for (start, end, character) in name.char_indices() {
+        let bytes = &name[start..end];
+        if character.is_control() {
+            bytes.iter().for_each(|byte| shown.extend(format!("%{byte:02X}").into_bytes()));
+        } else {
+            shown.extend(bytes);
         }
-        encoded.extend(part.invalid().iter().map(|byte| format!("%{byte:02X}")));
     }
-    if encoded.len() > SOURCE_NAME_MAX {
-        let cut = encoded.floor_char_boundary(SOURCE_NAME_MAX);
-        encoded.truncate(cut);
-        encoded.push('…');
+    if shown.len() > SOURCE_NAME_MAX {
+        let cut = shown.char_indices().map(|(start, ..)| start).take_while(|start| *start <= SOURCE_NAME_MAX).last();
+        shown.truncate(cut.unwrap_or_default());
+        shown.extend("…".bytes());
     }
-    encoded
+    shown
 }
 
 #[cfg(test)]
@@ -83,11 +82,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_name_stays_one_option() {
-        assert_eq!(encode_source_name(b"run.h5"), "run.h5");
-        assert_eq!(encode_source_name(b"a,allow_other"), "a%2Callow_other");
-        assert_eq!(encode_source_name("é\\ 50%\n\u{85}".as_bytes()), "é%5C 50%25%0A%C2%85");
-        assert_eq!(encode_source_name(b"x\xFFy"), "x%FFy");
-        assert!(encode_source_name(&[b','; 5000]).len() <= SOURCE_NAME_MAX + 3);
+    fn a_source_name_is_exact_and_has_no_control_characters() {
+        for name in ["run.h5", "a,allow_other", "é\\ 50%"] {
+            assert_eq!(shown_source(name.as_bytes()), name);
+        }
+        assert_eq!(shown_source(b"x\xFFy"), b"x\xFFy");
+        assert_eq!(shown_source("\n\u{85}".as_bytes()), "%0A%C2%85");
+        assert_eq!(shown_source("é".repeat(2500).as_bytes()), format!("{}…", "é".repeat(1024)));
     }
 }

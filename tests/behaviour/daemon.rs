@@ -12,7 +12,8 @@ use hepfs::h5::element::ElementNumber;
 
 use crate::data;
 use crate::support::{
-    HEPFS, LONG, Mounted, Unmount, clear, end_of, family, hepfs, is_mounted, lives, names, run, signal, start, until,
+    HEPFS, LONG, Mounted, Unmount, clear, daemon_of, end_of, family, hepfs, is_mounted, lives, names, run, signal,
+    start, until,
 };
 use crate::writer::Writer;
 
@@ -427,6 +428,29 @@ fn a_background_process_ends_with_whoever_waits_for_its_mount() {
         assert!(!end_of(&mut child, LONG).unwrap().success());
         gone(&processes);
         assert!(began.elapsed() < SOON && !is_mounted(&mountpoint), "signal {number}: {:?}", began.elapsed());
+    }
+}
+
+/// Ctrl-C while a mount is being made leaves none.
+#[test]
+fn an_interrupted_mount_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mountpoint = folder.path().join("mnt");
+    fs::create_dir(&mountpoint).unwrap();
+    let _unmount = Unmount(mountpoint.clone());
+    for pause in [0, 20, 40, 80, 160, 320] {
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", HEPFS, "mount", "--cache-folder=none"]);
+        let mut child = command.arg(data("units.h5")).arg(&mountpoint).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(pause));
+        signal(child.id(), libc::SIGINT);
+        let status = end_of(&mut child, LONG).unwrap();
+        if status.success() {
+            assert!(fs::read_dir(&mountpoint).unwrap().count() > 0);
+            assert!(hepfs(["umount".as_ref(), mountpoint.as_os_str()]).status.success());
+        }
+        until("no process", || daemon_of(&mountpoint).is_none());
+        assert!(!is_mounted(&mountpoint), "after {pause} ms: {status}");
     }
 }
 

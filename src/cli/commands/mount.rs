@@ -1,7 +1,9 @@
 //! `hepfs mount SOURCE… MOUNTPOINT`.
 //!
-//! Without `--foreground`, the program restarts itself as a background process, and waits until that has mounted or
-//! reports why it cannot; then `mount` returns, as the system's own does.
+//! Without `--foreground`, the program restarts itself as a background process. This opens the sources; then the first
+//! process mounts, hands the mount over, and waits until it answers. So mount(2) is called in the process group of the
+//! user's command, the only one that an automounter lets look at the mount point, while the sources are opened in
+//! another, for which it mounts what they lie on.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,26 +13,31 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bstr::BString;
 use clap::{Args, ValueEnum};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use crate::cli::limits::allow_open_files;
 use crate::cli::options::{FileOptions, ParquetOptions, ReadingOptions, Showing};
+use crate::cli::signals::{self, INTERRUPTED};
 use crate::cli::{Error, itself, logging, place};
 use crate::formats::shell_word;
 use crate::fs::mount::namespace::{descriptor, is_descriptor};
-use crate::fs::mount::{ListedXattrs, Mount, MountError, MountOptions, StopSignals};
+use crate::fs::mount::{Attached, ListedXattrs, Mount, MountError, MountOptions, StopSignals, attach};
 use crate::fs::tree;
 use crate::fs::watch::Watch;
 use crate::h5::protocol::descriptors;
 use crate::session::{Session, Settings, Watcher};
 use crate::source::Interrupt;
 use crate::views::printable;
+
+/// The message of the background process once the sources are open.
+const OPEN: &str = "open";
 
 /// The message of the background process once the mount answers.
 const READY: &str = "ready";
@@ -75,12 +82,11 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     serving: Serving,
 
-    /// Started by ourselves: tell standard output when the mount answers.
+    /// Started by ourselves: tell standard output when the mount answers, and learn of it from standard input.
     #[arg(long, hide = true)]
     background: bool,
 
-    /// Started by ourselves: end with the process that reads standard output, and learn the mount point from standard
-    /// input.
+    /// Started by ourselves: end with the process that reads standard output.
     #[arg(long, hide = true)]
     bound: bool,
 }
@@ -183,30 +189,19 @@ impl Served {
         // there may be a mount to take down.
         let stop = StopSignals::catch()?;
         let (place, asker) = match asker {
-            Some(asker) if arguments.bound => {
-                let place = MountPlace::told().map_err(Error::io("waiting for a mount"))?;
-                (place, Some(asker.bind()))
+            Some(asker) => {
+                let told = writeln!(std::io::stdout(), "{OPEN}").and_then(|()| MountPlace::told());
+                let place = told.map_err(Error::io("waiting for a mount"))?;
+                (place, arguments.bound.then(|| asker.bind()))
             }
-            asker => {
-                drop(asker);
-                (MountPlace::named(&arguments.mountpoint)?, None)
-            }
+            None => (MountPlace::named(&arguments.mountpoint)?, None),
         };
-        let total_bytes =
-            sources.iter().filter_map(|source| std::fs::metadata(source).ok()).map(|metadata| metadata.len()).sum();
-        let options = MountOptions {
-            allow_other: serving.allow_other,
-            direct_io: serving.direct_io,
-            xattrs: serving.xattrs,
-            source_name: source_name(&sources),
-            sources: sources.clone(),
-            total_bytes,
-            ..Default::default()
-        };
+        let options = mount_options(serving, &sources);
         let mountpoint = &arguments.mountpoint;
         let mount = match place {
             MountPlace::Descriptor(device) => Mount::adopt(root, device, mountpoint, &options),
             MountPlace::Directory(path) => Mount::new(root, &path, &options),
+            MountPlace::Attached(attached) => Mount::serve(root, attached, &options),
         };
         let mount = mount.map_err(|error| refused(error, &sources, arguments.bound))?;
         let watch = watch(&mount, &sources, &session);
@@ -225,11 +220,27 @@ impl Served {
     }
 }
 
+/// The options of a mount of these sources.
+fn mount_options(serving: &Serving, sources: &[PathBuf]) -> MountOptions {
+    let known = sources.iter().filter_map(|source| std::fs::metadata(source).ok());
+    MountOptions {
+        allow_other: serving.allow_other,
+        direct_io: serving.direct_io,
+        xattrs: serving.xattrs,
+        source_name: source_name(sources),
+        sources: sources.to_owned(),
+        total_bytes: known.map(|metadata| metadata.len()).sum(),
+        ..Default::default()
+    }
+}
+
 /// Where requests come from.
 pub(in crate::cli) enum MountPlace {
     /// A directory to mount on.
     Directory(PathBuf),
-    /// A descriptor of `/dev/fuse` that another process has mounted.
+    /// A mount that the server ends.
+    Attached(Attached),
+    /// A descriptor of `/dev/fuse`, of a mount that another process ends.
     Descriptor(OwnedFd),
 }
 
@@ -242,22 +253,26 @@ impl MountPlace {
     /// Waits for the process that started this one to send the place to standard input, a socket.
     fn told() -> std::io::Result<Self> {
         let mut socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-        if let Some(device) = descriptors::receive(&socket)?.pop() {
-            return Ok(Self::Descriptor(device));
-        }
+        let device = descriptors::receive(&socket)?.pop();
         let mut path = Vec::new();
         socket.read_to_end(&mut path)?;
-        Ok(Self::Directory(OsString::from_vec(path).into()))
+        let mountpoint = PathBuf::from(OsString::from_vec(path));
+        Ok(match device {
+            None => Self::Directory(mountpoint),
+            Some(device) if mountpoint.as_os_str().is_empty() => Self::Descriptor(device),
+            Some(device) => Self::Attached(Attached { device, mountpoint }),
+        })
     }
 
     /// Sends the place to a process that waits for it. Nothing is sent to one that has ended.
     pub fn tell(self, mut socket: UnixStream) {
-        let _ = match &self {
-            Self::Descriptor(device) => descriptors::send(&socket, &[device.as_raw_fd()]),
-            Self::Directory(path) => {
-                descriptors::send(&socket, &[]).and_then(|()| socket.write_all(path.as_os_str().as_bytes()))
-            }
+        let (device, mountpoint) = match &self {
+            Self::Directory(mountpoint) => (None, mountpoint.as_path()),
+            Self::Attached(attached) => (Some(&attached.device), attached.mountpoint.as_path()),
+            Self::Descriptor(device) => (Some(device), Path::new("")),
         };
+        let device: Vec<_> = device.map(AsRawFd::as_raw_fd).into_iter().collect();
+        let _ = descriptors::send(&socket, &device).and_then(|()| socket.write_all(mountpoint.as_os_str().as_bytes()));
     }
 }
 
@@ -362,6 +377,8 @@ fn watch(mount: &Mount, sources: &[PathBuf], session: &Session) -> Option<Arc<Wa
 
 /// A line that the background process writes before its mount answers, or instead of that.
 pub(in crate::cli) enum StartMessage {
+    /// The sources are open.
+    Open,
     /// The mount answers.
     Ready,
     /// A warning for the user.
@@ -375,21 +392,46 @@ impl StartMessage {
     pub fn of(line: &str) -> Self {
         match line.strip_prefix(WARNING) {
             Some(warning) => Self::Warning(warning.to_owned()),
+            None if line == OPEN => Self::Open,
             None if line == READY => Self::Ready,
             None => Self::Refused(line.to_owned()),
         }
     }
 }
 
-/// Starts the background process, and waits for its message.
+/// Starts the background process, mounts for it, and waits for its message.
 fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
-    let mut child = background(&arguments.serving, &arguments.sources, &arguments.mountpoint, None, verbose)?;
-    let mut child = child.spawn().map_err(Error::io("starting the background process"))?;
+    let (serving, mountpoint) = (&arguments.serving, &arguments.mountpoint);
+    let sources = absolute(&arguments.sources)?;
+    // Taken first, since the background process would inherit it.
+    let given = is_descriptor(mountpoint).then(|| descriptor(mountpoint)).transpose()?;
+    let (ours, theirs) = UnixStream::pair().map_err(Error::io("a socket"))?;
+    let mut untold = Some((given, ours));
+    let mut child = background(serving, &sources, mountpoint, theirs, false, verbose)?
+        .spawn()
+        .map_err(Error::io("starting the background process"))?;
+    let mut interrupted = None;
     // Reads line by line and stops at the last one, since the process keeps the pipe open as long as it lives.
     let mut lines = child.stdout.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines());
     loop {
         let line = lines.next().transpose().map_err(Error::io("waiting for the background process"))?;
         match StartMessage::of(line.as_deref().unwrap_or_default()) {
+            StartMessage::Open => {
+                let Some((given, socket)) = untold.take() else { continue };
+                // A signal now would leave a mount without a server.
+                interrupted = Some(signals::caught()?);
+                let place = match given {
+                    Some(device) => MountPlace::Descriptor(device),
+                    // After an error, the end of the socket ends the other process.
+                    None => MountPlace::Attached(mount(serving, mountpoint, &sources, verbose)?),
+                };
+                place.tell(socket);
+            }
+            StartMessage::Ready if interrupted.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) => {
+                let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+                child.wait().map_err(Error::io("waiting for the background process"))?;
+                return Ok(ExitCode::from(INTERRUPTED));
+            }
             StartMessage::Ready => return Ok(ExitCode::SUCCESS),
             StartMessage::Warning(warning) => warn(&warning),
             StartMessage::Refused(reason) => {
@@ -399,6 +441,15 @@ fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Erro
             }
         }
     }
+}
+
+/// Mounts for the background process.
+fn mount(serving: &Serving, mountpoint: &Path, sources: &[PathBuf], verbose: u8) -> Result<Attached, Error> {
+    let warnings = logging::to_terminal(verbose);
+    let attached = attach(mountpoint, &mount_options(serving, sources));
+    // With `-v` the log contains them.
+    warnings.take().iter().filter(|_| verbose == 0).for_each(|warning| warn(warning));
+    attached.map_err(|error| refused(error, sources, false))
 }
 
 /// The error for a background process that ended before it had mounted.
@@ -415,24 +466,21 @@ pub(in crate::cli) fn warn(warning: &str) {
     say!("hepfs: warning: {}", printable(warning));
 }
 
-/// The background process: this program, which writes lines for [`StartMessage`] to its standard output. With a socket
-/// for its [`MountPlace`], it ends with the reader of these.
+/// The background process: this program, which writes lines for [`StartMessage`] to its standard output, and waits for
+/// its [`MountPlace`] at the other end of the socket. A bound one ends with the reader of its lines.
 pub(in crate::cli) fn background(
     serving: &Serving,
     sources: &[PathBuf],
     mountpoint: &Path,
-    place: Option<UnixStream>,
+    place: UnixStream,
+    is_bound: bool,
     verbose: u8,
 ) -> Result<Command, Error> {
     let mut command = itself()?;
     command.args(["mount", "--background"]).args((0..verbose).map(|_| "-v")).args(serving.arguments()?);
-    command
-        .args(place.is_some().then_some("--bound"))
-        .arg("--")
-        .args(absolute(sources)?)
-        .args(absolute(&[mountpoint.to_owned()])?);
-    let place = place.map_or_else(Stdio::null, |socket| OwnedFd::from(socket).into());
-    command.stdin(place).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args(is_bound.then_some("--bound")).arg("--").args(absolute(sources)?);
+    command.args(absolute(&[mountpoint.to_owned()])?);
+    command.stdin(OwnedFd::from(place)).stdout(Stdio::piped()).stderr(Stdio::null());
     Ok(command)
 }
 

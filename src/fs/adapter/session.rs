@@ -5,12 +5,11 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, bounded};
-use fuser::{Config, INodeNo, MountOption, Notifier, Session, SessionACL};
+use fuser::{Config, INodeNo, Notifier, Session, SessionACL};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{getegid, geteuid};
 
@@ -19,7 +18,7 @@ use super::buffers::Buffers;
 use super::{Adapter, Shared, pipe};
 use crate::fs::Error;
 use crate::fs::node::NodeRef;
-use crate::fs::options::{MountOptions, SUBTYPE, encode_source_name};
+use crate::fs::options::MountOptions;
 use crate::fs::pool::{Lane, Pool, Reply};
 use crate::fs::service::{KnownName, ROOT, Service};
 use crate::source::StatMemo;
@@ -136,22 +135,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Mounts the tree and starts to answer requests.
-    pub fn start(root: NodeRef, mountpoint: &Path, options: &MountOptions) -> io::Result<Self> {
-        Self::with(root, options, |adapter, config| Session::new(adapter, mountpoint, config))
-    }
-
-    /// Answers the requests of a descriptor of `/dev/fuse` that another process has mounted. Who may send requests was
-    /// decided there.
-    pub fn adopt(root: NodeRef, device: OwnedFd, options: &MountOptions) -> io::Result<Self> {
-        Self::with(root, options, |adapter, config| Session::from_fd(adapter, device, SessionACL::All, config.clone()))
-    }
-
-    fn with(
-        root: NodeRef,
-        options: &MountOptions,
-        open: impl FnOnce(Adapter, &Config) -> io::Result<Session<Adapter>>,
-    ) -> io::Result<Self> {
+    /// Answers the requests of a mount, which come from this descriptor of `/dev/fuse`.
+    pub fn start(root: NodeRef, device: OwnedFd, options: &MountOptions) -> io::Result<Self> {
         let threads = options.threads.unwrap_or_else(session_threads);
         let longest = u32::try_from(pipe::longest_answer()).unwrap_or(u32::MAX);
         let max_read = options.max_read.min(longest);
@@ -167,7 +152,11 @@ impl Server {
             session: Connection::new(options.known_names),
         });
         let (sender, ended) = bounded(1);
-        let session = open(Adapter(shared.clone(), sender.clone()), &config(options, threads))?;
+        let mut config = Config::default();
+        config.n_threads = Some(threads);
+        let adapter = Adapter(shared.clone(), sender.clone());
+        // The mount decided who may send requests.
+        let session = Session::from_fd(adapter, device, SessionACL::All, config)?;
         let device = session.as_fd().try_clone_to_owned()?;
         shared.session.device.set(Device::new(session.as_fd().try_clone_to_owned()?)).ok();
         shared.pool.watch_end(move || {
@@ -214,22 +203,4 @@ pub(in crate::fs) fn session_threads() -> usize {
 fn is_over(device: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::from_borrowed_fd(device, PollFlags::empty())];
     poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::ERR)
-}
-
-fn config(options: &MountOptions, threads: usize) -> Config {
-    let mut config = Config::default();
-    config.mount_options = vec![
-        MountOption::FSName(encode_source_name(&options.source_name)),
-        // `MountOption::Subtype` reaches fusermount3 alone; this form reaches mount(2) as well.
-        MountOption::CUSTOM(format!("subtype={}", SUBTYPE)),
-        MountOption::RO,
-        MountOption::NoSuid,
-        MountOption::NoDev,
-    ];
-    if options.allow_other {
-        config.mount_options.push(MountOption::DefaultPermissions);
-        config.acl = SessionACL::All;
-    }
-    config.n_threads = Some(threads);
-    config
 }

@@ -61,10 +61,12 @@ pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
     if !metadata.is_dir() {
         return Err(MountError::NotADirectory(resolved));
     }
-    if fs::read_dir(&resolved).map_err(refuse)?.next().is_some() {
-        tracing::warn!("{} is not empty; the mount hides its contents", resolved.display());
-    }
     Ok(resolved)
+}
+
+/// Whether a mount point has nothing that a mount would hide.
+pub fn is_empty(path: &Path) -> Result<bool, MountError> {
+    Ok(fs::read_dir(path).map_err(MountError::at(path))?.next().is_none())
 }
 
 /// Checks that the mount hides no source.
@@ -90,19 +92,15 @@ pub fn check_device() -> Result<(), MountError> {
     }
 }
 
-/// Whether the helper for ordinary users is installed.
-pub fn helper_exists() -> bool {
+/// The helper for ordinary users, if it is installed.
+pub fn helper() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let usual = [PathBuf::from("/bin"), PathBuf::from("/sbin")];
-    std::env::split_paths(&path).chain(usual).any(|folder| folder.join(HELPER).exists())
+    std::env::split_paths(&path).chain(usual).map(|folder| folder.join(HELPER)).find(|file| file.exists())
 }
 
 /// Turns an answer of mount(2), or of the helper, into the error that explains it.
 pub fn refusal(mountpoint: &Path, error: io::Error) -> MountError {
-    // `fuser` starts the helper where mount(2) is refused.
-    if error.kind() == io::ErrorKind::NotFound && !helper_exists() {
-        return MountError::NoHelper;
-    }
     let said = error.to_string();
     if said.contains("user_allow_other") {
         return MountError::AllowOtherRefused;

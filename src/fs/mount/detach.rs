@@ -1,6 +1,5 @@
 //! Unmounts by umount(2), or by the helper for ordinary users.
 
-use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -8,7 +7,8 @@ use bstr::ByteSlice;
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 
-use super::{HELPER, MountError};
+use super::MountError;
+use super::checks::helper;
 
 /// Unmounts: root by umount(2), an ordinary user by the helper.
 pub fn detach(path: &Path, lazy: bool) -> Result<(), MountError> {
@@ -23,13 +23,10 @@ pub fn detach(path: &Path, lazy: bool) -> Result<(), MountError> {
 }
 
 fn detach_by_helper(path: &Path, lazy: bool) -> Result<(), MountError> {
-    let mut command = Command::new(HELPER);
+    let refused = |reason: String| MountError::UnmountRefused { path: path.to_owned(), reason };
+    let mut command = Command::new(helper().ok_or(MountError::NoHelper)?);
     command.arg("-u").args(lazy.then_some("-z")).arg("--").arg(path).env("LC_ALL", "C").stdin(Stdio::null());
-    let output = match command.output() {
-        Ok(output) => output,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(MountError::NoHelper),
-        Err(error) => return Err(MountError::UnmountRefused { path: path.to_owned(), reason: error.to_string() }),
-    };
+    let output = command.output().map_err(|error| refused(error.to_string()))?;
     if output.status.success() {
         return Ok(());
     }
@@ -38,5 +35,5 @@ fn detach_by_helper(path: &Path, lazy: bool) -> Result<(), MountError> {
         return Err(MountError::Busy(path.to_owned()));
     }
     let reason = if said.is_empty() { output.status.to_string() } else { said.to_str_lossy().into_owned() };
-    Err(MountError::UnmountRefused { path: path.to_owned(), reason })
+    Err(refused(reason))
 }

@@ -6,7 +6,7 @@ use std::io;
 
 use rustix::system::uname;
 
-use super::checks::{check_device, helper_exists};
+use super::checks::{check_device, helper};
 
 /// The first Linux in which a user may mount FUSE in a namespace: its number, major and minor.
 const FIRST_LINUX: (u32, u32) = (4, 18);
@@ -134,7 +134,7 @@ pub fn preconditions() -> Vec<Precondition> {
         Some(Precondition { name: format!("{name} allows namespaces: {value}"), holds: (value > 0) == wants_positive })
     }));
     list.push(Precondition { name: "system calls are not filtered (seccomp)".to_owned(), holds: !has_filter() });
-    list.push(Precondition { name: "fusermount3, the other way to mount".to_owned(), holds: helper_exists() });
+    list.push(Precondition { name: "fusermount3, the other way to mount".to_owned(), holds: helper().is_some() });
     list
 }
 

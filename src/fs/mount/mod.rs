@@ -1,5 +1,6 @@
 //! Mounts, unmounts, and stops on a signal.
 
+mod attach;
 mod checks;
 mod detach;
 mod error;
@@ -20,8 +21,9 @@ use super::node::NodeRef;
 pub use super::options::MountOptions;
 pub use super::service::ListedXattrs;
 use crate::source::mounts::{self, MountEntry};
-pub use checks::helper_exists;
-use checks::{check_address_space, check_device, check_mountpoint, check_sources, refusal, resolve};
+pub use attach::{Attached, attach};
+pub use checks::helper;
+use checks::{check_address_space, refusal, resolve};
 use detach::detach;
 pub use error::MountError;
 pub use locks::{Lock, preconditions};
@@ -65,11 +67,19 @@ impl Mount {
     /// # Errors
     /// See [`MountError`].
     pub fn new(root: NodeRef, mountpoint: &Path, options: &MountOptions) -> Result<Self, MountError> {
-        let mountpoint = check_mountpoint(mountpoint)?;
-        check_sources(&mountpoint, &options.sources)?;
-        check_address_space()?;
-        check_device()?;
-        let server = Server::start(root, &mountpoint, options).map_err(|error| refusal(&mountpoint, error))?;
+        Self::serve(root, attach(mountpoint, options)?, options)
+    }
+
+    /// Answers the requests of a mount made by [`attach`], and unmounts it in the end.
+    ///
+    /// # Errors
+    /// If the kernel ends the session.
+    pub fn serve(root: NodeRef, attached: Attached, options: &MountOptions) -> Result<Self, MountError> {
+        let Attached { device, mountpoint } = attached;
+        let server = Server::start(root, device, options).map_err(|error| {
+            let _ = detach(&mountpoint, true);
+            refusal(&mountpoint, error)
+        })?;
         // The list of mounts has the device number; `stat` would send a request to ourselves.
         let device = mounts::mount_at(&mountpoint).ok().flatten().map(|mount| mount.device);
         if let Some(device) = device {
@@ -85,7 +95,7 @@ impl Mount {
     /// If nothing is mounted with it, or the kernel ends the session.
     pub fn adopt(root: NodeRef, device: OwnedFd, name: &Path, options: &MountOptions) -> Result<Self, MountError> {
         check_address_space()?;
-        let server = Server::adopt(root, device, options).map_err(|error| match error.raw_os_error() {
+        let server = Server::start(root, device, options).map_err(|error| match error.raw_os_error() {
             Some(libc::EPERM) => refusal(name, io::Error::other("nothing is mounted with this descriptor")),
             _ => refusal(name, error),
         })?;

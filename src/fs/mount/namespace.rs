@@ -4,10 +4,9 @@
 //! that suffices to mount FUSE. No process outside sees the mount, and the kernel removes it with the last process
 //! inside.
 
-use std::ffi::CString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -21,10 +20,10 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, UnshareFlags, remove_capability_from_bounding_set, set_capabilities, unshare_unsafe,
 };
 
+use super::attach::mount_directly;
 use super::checks::{FUSE, check_device, check_mountpoint, check_sources};
 use super::locks::{Lock, known_lock, lock_of};
 use super::{MountError, READ_AHEAD, set_read_ahead};
-use crate::fs::options::{SUBTYPE, encode_source_name};
 use crate::source::mounts;
 
 /// Where a process finds its own descriptors, by number.
@@ -124,16 +123,8 @@ pub fn mount_privately(
         let reason = if is_user_namespace { lock_of(error).to_string() } else { error.to_string() };
         MountError::Refused { path: mountpoint.clone(), reason }
     };
-    // Opened inside: the kernel wants a descriptor of the same user namespace.
-    let device: OwnedFd = OpenOptions::new().read(true).write(true).open(FUSE).map(File::into).map_err(refused)?;
-    let (user, group) = (geteuid(), getegid());
-    let shared = if allow_other { ",allow_other,default_permissions" } else { "" };
-    let number = device.as_raw_fd();
-    let options = format!("fd={number},rootmode=40000,user_id={user},group_id={group},subtype={SUBTYPE}{shared}");
-    let options = CString::new(options).map_err(|error| refused(error.into()))?;
-    let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-    mount(encode_source_name(source_name), &mountpoint, "fuse", flags, options.as_c_str())
-        .map_err(|error| refused(error.into()))?;
+    // In here: the kernel wants a descriptor of the same user namespace.
+    let device = mount_directly(&mountpoint, source_name, allow_other).map_err(|error| refused(error.into()))?;
     if let Ok(Some(entry)) = mounts::mount_at(&mountpoint) {
         set_read_ahead(entry.device, READ_AHEAD);
     }

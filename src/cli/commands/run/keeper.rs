@@ -20,7 +20,7 @@ use crate::cli::commands::mount::{MountPlace, StartMessage, background, not_moun
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::{Error, itself};
 use crate::fs::mount::namespace::{self, mount_privately};
-use crate::fs::mount::{Lock, MountError, helper_exists, preconditions, unmount};
+use crate::fs::mount::{Lock, MountError, helper, preconditions, unmount};
 use crate::source::mounts;
 use crate::views::printable;
 
@@ -80,7 +80,7 @@ impl<'a> CommandKeeper<'a> {
         let (sources, at) = (&arguments.sources, arguments.at.as_deref());
         let (serving, name) = (&arguments.serving, source_name(sources));
         let (ours, theirs) = UnixStream::pair().map_err(Error::io("a socket"))?;
-        let mut server = background(serving, sources, Path::new("/dev/fuse"), Some(theirs), verbose)?;
+        let mut server = background(serving, sources, Path::new("/dev/fuse"), theirs, true, verbose)?;
         let mut server = server.spawn().map_err(Error::io("starting the server"))?;
         let mut folder = None;
         let (mountpoint, place, lock) = match mount_privately(at, sources, name.as_bstr(), serving.allow_other) {
@@ -136,6 +136,8 @@ impl<'a> CommandKeeper<'a> {
                 return Ok(super::FAILED);
             }
             match event {
+                // The server was told at once where to mount.
+                Ok(Event::Said(StartMessage::Open)) => {}
                 Ok(Event::Said(StartMessage::Warning(warning))) => warn(&warning),
                 Ok(Event::Said(StartMessage::Ready)) => self.phase = Phase::Running(self.start_command()?),
                 Ok(Event::Said(StartMessage::Refused(reason))) => return Err(self.refused(reason)),
@@ -279,7 +281,7 @@ fn listen(mut lines: impl BufRead + Send + 'static, events: Sender<Event>) -> Re
             let mut line = String::new();
             let read = lines.read_line(&mut line);
             let said = StartMessage::of(if read.is_ok() { line.trim_end_matches('\n') } else { "" });
-            let goes_on = matches!(said, StartMessage::Warning(_));
+            let goes_on = matches!(said, StartMessage::Open | StartMessage::Warning(_));
             if events.send(Event::Said(said)).is_err() || !goes_on {
                 break;
             }
@@ -358,7 +360,7 @@ pub(in crate::cli) fn report() -> Result<(String, bool), Error> {
     let in_namespace = output.status.success();
     lines += &line("a mount in a namespace", in_namespace);
     // As the keeper does.
-    let by_helper = output.status.code() == Some(LOCKED.into()) && helper_exists();
+    let by_helper = output.status.code() == Some(LOCKED.into()) && helper().is_some();
     lines += match (in_namespace, by_helper) {
         (true, _) => "`hepfs run` mounts in a namespace, without any right.\n",
         (false, true) => "`hepfs run` mounts through fusermount3.\n",
