@@ -19,6 +19,8 @@ pub struct MountEntry {
     pub mountpoint: PathBuf,
     /// File system type: `fuse.hepfs` for mounts of hepfs.
     pub fs_type: String,
+    /// The user who mounted, of a FUSE.
+    pub user: Option<u32>,
 }
 
 /// All mounts in this process's mount namespace, the latest last.
@@ -53,11 +55,15 @@ fn parse_line(line: &[u8]) -> Option<MountEntry> {
     let device = std::str::from_utf8(fields.nth(2)?).ok()?;
     let (major, minor) = device.split_once(':')?;
     let mountpoint = unescape(fields.nth(1)?);
-    let fs_type = fields.skip_while(|field| *field != b"-").nth(1)?;
+    let mut fields = fields.skip_while(|field| *field != b"-");
+    let fs_type = fields.nth(1)?;
+    let options = fields.nth(1).unwrap_or_default().split(|byte| *byte == b',');
+    let user = options.filter_map(|option| option.strip_prefix(b"user_id=")).next();
     Some(MountEntry {
         device: (major.parse().ok()?, minor.parse().ok()?),
         mountpoint: PathBuf::from(OsString::from_vec(mountpoint)),
         fs_type: String::from_utf8_lossy(fs_type).into_owned(),
+        user: user.and_then(|user| std::str::from_utf8(user).ok()?.parse().ok()),
     })
 }
 
@@ -93,15 +99,15 @@ mod tests {
         let mount = parse_line(line).unwrap();
         assert_eq!(mount.device, (98, 0));
         assert_eq!(mount.mountpoint, Path::new("/mnt2"));
-        assert_eq!(mount.fs_type, "ext3");
+        assert_eq!((mount.fs_type.as_str(), mount.user), ("ext3", None));
     }
 
     #[test]
     fn no_optional_fields_and_escaped_names() {
-        let line = br"41 31 0:38 / /a\040b\134c\012d\0 ro - fuse.hepfs x\040y.h5 ro";
+        let line = br"41 31 0:38 / /a\040b\134c\012d\0 ro - fuse.hepfs x\040y.h5 ro,user_id=1000,group_id=0";
         let mount = parse_line(line).unwrap();
         assert_eq!(mount.mountpoint, Path::new("/a b\\c\nd\\0"));
-        assert_eq!(mount.fs_type, "fuse.hepfs");
+        assert_eq!((mount.fs_type.as_str(), mount.user), ("fuse.hepfs", Some(1000)));
     }
 
     #[test]

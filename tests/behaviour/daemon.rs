@@ -128,14 +128,51 @@ fn a_killed_daemon_takes_its_workers_along_and_leaves_a_mount_that_can_be_cleare
     assert!(fs::metadata(mounted.path()).unwrap().is_dir());
     signal(processes[0], libc::SIGKILL);
     gone(&processes);
-    let again = mount(&data("units.h5"), mounted.path());
-    refused(&again, &[&mounted.path().display().to_string(), "killed", "hepfs umount"]);
     assert!(fs::read_dir(mounted.path()).is_err());
     let output = hepfs(["umount".as_ref(), mounted.path().as_os_str()]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     assert!(!is_mounted(mounted.path()));
     let again = mount(&data("units.h5"), mounted.path());
     assert!(again.status.success(), "{again:?}");
+    assert!(mounted.text("t/table.csv").starts_with("mass,"));
+}
+
+#[test]
+fn a_mount_clears_what_a_killed_one_left() {
+    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let kill = || {
+        let daemon = mounted.daemon();
+        signal(daemon, libc::SIGKILL);
+        until("the daemon's end", || !lives(daemon));
+        assert!(fs::read_dir(mounted.path()).is_err());
+    };
+    kill();
+    let output = mount(&data("units.h5"), mounted.path());
+    let said = String::from_utf8_lossy(&output.stderr);
+    let expected = format!("hepfs: warning: {}: unmounted a hepfs that was killed\n", mounted.path().display());
+    assert!(output.status.success() && said == expected, "{said}");
+    assert!(mounted.text("t/table.csv").starts_with("mass,"));
+    kill();
+    let mut command = Command::new(HEPFS);
+    command.args(["mount", "--foreground", "--cache-folder=none"]).arg(data("units.h5")).arg(mounted.path());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert_eq!(said.next().unwrap().unwrap() + "\n", expected);
+    assert!(said.next().unwrap().unwrap().contains("mounted on"));
+    assert!(mounted.text("t/table.csv").starts_with("mass,"));
+    signal(child.id(), libc::SIGTERM);
+    assert!(end_of(&mut child, LONG).unwrap().success());
+}
+
+/// A daemon that hangs is not gone.
+#[test]
+fn a_mount_clears_none_that_lives() {
+    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let daemon = mounted.daemon();
+    signal(daemon, libc::SIGSTOP);
+    let again = mount(&data("units.h5"), mounted.path());
+    signal(daemon, libc::SIGCONT);
+    refused(&again, &["mounted here already"]);
     assert!(mounted.text("t/table.csv").starts_with("mass,"));
 }
 

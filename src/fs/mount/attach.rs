@@ -18,8 +18,10 @@ use super::MountError;
 use super::checks::{
     FUSE, check_address_space, check_device, check_mountpoint, check_sources, helper, is_empty, refusal,
 };
+use super::detach::detach;
 use crate::fs::options::{MountOptions, SUBTYPE, shown_source};
 use crate::h5::protocol::descriptors;
+use crate::source::mounts;
 
 /// The variable in which the helper finds the number of the socket that it sends a descriptor to.
 const SOCKET: &str = "_FUSE_COMMFD";
@@ -32,7 +34,7 @@ pub struct Attached {
     pub mountpoint: PathBuf,
 }
 
-/// Mounts, after checks.
+/// Mounts, after checks. Unmounts a hepfs of this user that was killed, with a warning.
 ///
 /// An automounter lets only its own process group look at a mount point that it waits for: call this in the group of
 /// the user's command.
@@ -40,7 +42,7 @@ pub struct Attached {
 /// # Errors
 /// See [`MountError`].
 pub fn attach(mountpoint: &Path, options: &MountOptions) -> Result<Attached, MountError> {
-    let mountpoint = check_mountpoint(mountpoint)?;
+    let mountpoint = cleared(mountpoint)?;
     check_sources(&mountpoint, &options.sources)?;
     check_address_space()?;
     check_device()?;
@@ -54,6 +56,22 @@ pub fn attach(mountpoint: &Path, options: &MountOptions) -> Result<Attached, Mou
         tracing::warn!("{} is not empty; the mount hides its contents", mountpoint.display());
     }
     Ok(Attached { device, mountpoint })
+}
+
+/// Checks a mount point, as often as a hepfs of this user that was killed is mounted there.
+fn cleared(path: &Path) -> Result<PathBuf, MountError> {
+    loop {
+        let stale = match check_mountpoint(path) {
+            Err(MountError::Stale(stale)) => stale,
+            checked => return checked,
+        };
+        let user = Some(geteuid().as_raw());
+        if mounts::mount_at(&stale).map_err(MountError::System)?.is_none_or(|mount| mount.user != user) {
+            return Err(MountError::Stale(stale));
+        }
+        detach(&stale, true)?;
+        tracing::warn!("{}: unmounted a hepfs that was killed", stale.display());
+    }
 }
 
 /// Opens `/dev/fuse` and mounts by mount(2).

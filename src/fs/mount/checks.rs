@@ -3,7 +3,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use crossbeam_channel::bounded;
 use rustix::process::{Resource, getrlimit};
 
 use super::{HELPER, MountError};
@@ -18,6 +20,9 @@ const ADDRESS_SPACE: u64 = 512 << 20;
 
 /// Address space of a session thread: a stack, and a buffer of 16 MiB whose failed allocation ends the process.
 const THREAD: u64 = 32 << 20;
+
+/// How long a mount may take to answer. The daemon of one that does not hangs.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether an error says that the daemon of a mount is gone, or is about to go.
 fn is_dead(error: &io::Error) -> bool {
@@ -39,6 +44,17 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
+/// Whether the daemon of a mount is gone. One that hangs is not.
+fn is_stale(path: &Path) -> bool {
+    let (sender, answer) = bounded(1);
+    let path = path.to_owned();
+    // The kernel answers `stat` of a dead mount from memory for a while, but never an open.
+    let look = move || sender.send(fs::read_dir(path).is_err_and(|error| is_dead(&error)));
+    // Without a thread there is no answer.
+    let _ = std::thread::Builder::new().name("hepfs-stale".to_owned()).spawn(look);
+    answer.recv_timeout(PATIENCE).unwrap_or(false)
+}
+
 /// Checks that a directory can be mounted on, and resolves its symbolic links.
 pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
     let refuse = MountError::at(path);
@@ -46,18 +62,18 @@ pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
         io::ErrorKind::NotFound => MountError::NoMountpoint(path.to_owned()),
         _ => refuse(error),
     })?;
-    let here = mounts::mount_at(&resolved).map_err(MountError::System)?;
-    let metadata = match fs::metadata(&resolved) {
-        Err(error) if is_dead(&error) => return Err(MountError::Stale(resolved)),
-        metadata => metadata.map_err(refuse)?,
-    };
-    if here.is_some_and(|mount| mount.fs_type == mounts::HEPFS) {
-        // The kernel answers `stat` of a dead mount from memory for a while, but never an open.
-        return Err(match fs::read_dir(&resolved) {
-            Err(error) if is_dead(&error) => MountError::Stale(resolved),
-            _ => MountError::AlreadyMounted(resolved),
+    let here = mounts::mount_at(&resolved).map_err(MountError::System)?.map(|mount| mount.fs_type);
+    if here.as_deref() == Some(mounts::HEPFS) {
+        return Err(if is_stale(&resolved) {
+            MountError::Stale(resolved)
+        } else {
+            MountError::AlreadyMounted(resolved)
         });
     }
+    let metadata = fs::metadata(&resolved).map_err(|error| match here {
+        Some(fs_type) if is_dead(&error) => MountError::NotOurs { path: resolved.clone(), fs_type },
+        _ => refuse(error),
+    })?;
     if !metadata.is_dir() {
         return Err(MountError::NotADirectory(resolved));
     }

@@ -29,7 +29,8 @@ pub enum MountError {
     AlreadyMounted(PathBuf),
     /// A hepfs was mounted there, and its daemon is gone.
     #[error(
-        "{path}: left over from a hepfs that was killed; `hepfs umount {path}` (or `fusermount3 -u {path}`) clears it",
+        "{path}: left over from a hepfs that was killed; as root or the user who mounted it, `hepfs umount {path}` \
+         (or `fusermount3 -u {path}`) clears it",
         path = .0.display()
     )]
     Stale(PathBuf),
