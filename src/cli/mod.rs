@@ -17,6 +17,7 @@ mod limits;
 mod logging;
 #[cfg(test)]
 mod manual;
+mod mount_options;
 mod options;
 mod partial;
 mod place;
