@@ -54,7 +54,7 @@ if [ -n "$uninstall" ]; then
 fi
 
 mkdir -p "$prefix/share/doc/hepfs"
-(cd "$from" && find bin share -type f | sort && echo "$list") > "$prefix/$list.new"
+(cd "$from" && find bin sbin share ! -type d | sort && echo "$list") > "$prefix/$list.new"
 # Another version may have had files that this one lacks.
 if [ -f "$prefix/$list" ]; then
     gone=$(mktemp)
@@ -62,10 +62,10 @@ if [ -f "$prefix/$list" ]; then
     remove "$gone"
     rm -f "$gone"
 fi
-(cd "$from" && find bin share -type f) | while IFS= read -r file; do
+(cd "$from" && find bin sbin share ! -type d) | while IFS= read -r file; do
     mkdir -p "$prefix/$(dirname "$file")"
     # A running program keeps its file: the new one takes over the name.
-    cp "$from/$file" "$prefix/$file.new"
+    cp -P "$from/$file" "$prefix/$file.new"
     mv -f "$prefix/$file.new" "$prefix/$file"
 done
 mv -f "$prefix/$list.new" "$prefix/$list"
@@ -74,3 +74,6 @@ case ":$PATH:" in
     *":$prefix/bin:"*) ;;
     *) echo "$prefix/bin is not on PATH: export PATH=\"$prefix/bin:\$PATH\"" ;;
 esac
+if [ "$(id -u)" = 0 ] && [ ! -e /sbin/mount.hepfs ]; then
+    echo "mount(8) finds hepfs after: ln -s $prefix/sbin/mount.hepfs $prefix/sbin/mount.fuse.hepfs /sbin"
+fi

@@ -17,6 +17,7 @@ mod limits;
 mod logging;
 #[cfg(test)]
 mod manual;
+mod mount_helper;
 mod mount_options;
 mod options;
 mod partial;
@@ -27,11 +28,14 @@ mod rows;
 mod signals;
 mod tables;
 
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 use std::sync::LazyLock;
 
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
 
 use self::commands::{
@@ -39,6 +43,7 @@ use self::commands::{
     query, run, umount, version,
 };
 use crate::dialects::table_writer::Refused;
+use crate::formats::shell_word;
 use crate::fs::mount::MountError;
 use crate::h5;
 use crate::session::OpenError;
@@ -181,7 +186,10 @@ fn without(command: clap::Command, common: &[Id]) -> clap::Command {
 
 /// A command that runs this program once more.
 fn itself() -> Result<process::Command, Error> {
-    Ok(process::Command::new(std::env::current_exe().map_err(Error::io("finding this program"))?))
+    let mut command = process::Command::new(std::env::current_exe().map_err(Error::io("finding this program"))?);
+    // A file called `mount.hepfs` would take itself for that.
+    command.arg0("hepfs");
+    Ok(command)
 }
 
 /// Why a command failed.
@@ -270,9 +278,31 @@ impl Error {
     }
 }
 
+/// Whether a word on the command line is the name of a command.
+fn is_command(word: &OsStr) -> bool {
+    word == "help" || word.to_str().is_some_and(|word| Arguments::command().find_subcommand(word).is_some())
+}
+
+/// Ends the process over wrong arguments.
+fn refuse(error: &clap::Error, words: &[OsString]) -> ! {
+    if let (ErrorKind::InvalidSubcommand, [_, word, ..]) = (error.kind(), words)
+        && Path::new(word).exists()
+    {
+        let name = shell_word(&word.to_string_lossy());
+        say!("hepfs: {}", printable(&format!("{name} is not a command; `hepfs mount {name} MOUNTPOINT` mounts it")));
+        process::exit(2);
+    }
+    error.exit()
+}
+
 /// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
-    let parsed = Arguments::from_arg_matches(&command().get_matches());
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if mount_helper::is_called(&words) {
+        return mount_helper::run(&words);
+    }
+    let matches = command().try_get_matches_from(&words).unwrap_or_else(|error| refuse(&error, &words));
+    let parsed = Arguments::from_arg_matches(&matches);
     let Arguments { command, verbose } = parsed.unwrap_or_else(|error| error.exit());
     // Commands that exit with 1 for faults of a file exit with 2 for failures of their own.
     let failure = ExitCode::from(match command {

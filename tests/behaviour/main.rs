@@ -17,6 +17,7 @@ mod import_losses;
 mod import_options;
 mod index_build;
 mod kept;
+mod mount_helper;
 mod outside;
 mod passed_on;
 mod plugins;
