@@ -1,6 +1,8 @@
 //! Lists the long work of this process: passes, exports, checks. Each has a title, its progress, speed and time left.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -40,15 +42,22 @@ pub struct Work(Arc<Entry>);
 #[derive(Debug)]
 struct Entry {
     number: u64,
-    title: String,
-    doing: &'static str,
-    unit: Unit,
+    began: Instant,
     done: AtomicU64,
     /// 0: not known.
     all: AtomicU64,
-    began: Instant,
+    step: Mutex<Step>,
+}
+
+/// A step of the work: its units are of one kind.
+#[derive(Debug)]
+struct Step {
+    source: Option<PathBuf>,
+    title: String,
+    doing: Cow<'static, str>,
+    unit: Unit,
     /// Progress at times of the last [`WINDOW`], oldest first.
-    samples: Mutex<VecDeque<(Instant, u64)>>,
+    samples: VecDeque<(Instant, u64)>,
 }
 
 /// All work of this process, in the order in which it began.
@@ -59,9 +68,12 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// The state of one piece of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkReport {
+    /// Path of the file that is read; `None`: not one file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<PathBuf>,
     /// The file or table worked on, such as `run_042/table.ndjson`.
     pub title: String,
-    /// The verb, such as `sizing`.
+    /// The verb, such as `sizing`, with an object if need be, such as `verifying index label__bitmap`.
     pub doing: String,
     /// Units done so far.
     pub done: u64,
@@ -79,20 +91,40 @@ pub struct WorkReport {
 
 impl Work {
     /// Begins work of unknown size, and lists it.
-    pub fn begin(title: impl Into<String>, doing: &'static str, unit: Unit) -> Self {
+    pub fn begin(title: impl Into<String>, doing: impl Into<Cow<'static, str>>, unit: Unit) -> Self {
         let began = Instant::now();
+        let samples = VecDeque::from([(began, 0)]);
+        let step = Step { source: None, title: title.into(), doing: doing.into(), unit, samples };
         let entry = Arc::new(Entry {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            title: title.into(),
-            doing,
-            unit,
+            began,
             done: AtomicU64::new(0),
             all: AtomicU64::new(0),
-            began,
-            samples: Mutex::new(VecDeque::from([(began, 0)])),
+            step: Mutex::new(step),
         });
         LIST.lock().insert(entry.number, entry.clone());
         Self(entry)
+    }
+
+    /// Sets the file that is read.
+    pub fn of(self, source: &Path) -> Self {
+        self.0.step.lock().source = Some(source.to_owned());
+        self
+    }
+
+    /// Names what is worked on now, and how. The progress goes on.
+    pub fn name(&self, title: impl Into<String>, doing: impl Into<Cow<'static, str>>) {
+        let mut step = self.0.step.lock();
+        (step.title, step.doing) = (title.into(), doing.into());
+    }
+
+    /// Begins a further step, whose progress begins at 0 and whose size is unknown. The time goes on.
+    pub fn step(&self, unit: Unit) {
+        let mut step = self.0.step.lock();
+        step.unit = unit;
+        self.0.all.store(0, Ordering::Relaxed);
+        self.0.done.store(0, Ordering::Relaxed);
+        step.samples = VecDeque::from([(Instant::now(), 0)]);
     }
 
     /// Sets the units in all.
@@ -134,34 +166,43 @@ pub fn under_way() -> Vec<WorkReport> {
 impl Entry {
     /// Notes the progress, unless the last sample is recent or another thread notes it.
     fn sample(&self, now: Instant, done: u64) {
-        let Some(mut samples) = self.samples.try_lock() else { return };
-        if samples.back().is_some_and(|(last, _)| now.saturating_duration_since(*last) < SAMPLE) {
-            return;
-        }
-        samples.push_back((now, done));
-        // The first sample is the last one before the window, so the speed is over the whole of it.
-        while samples.get(1).is_some_and(|(next, _)| now.saturating_duration_since(*next) >= WINDOW) {
-            samples.pop_front();
+        if let Some(mut step) = self.step.try_lock() {
+            step.sample(now, done);
         }
     }
 
     fn report(&self, now: Instant) -> WorkReport {
+        let mut step = self.step.lock();
         let done = self.done.load(Ordering::Relaxed);
         let all = Some(self.all.load(Ordering::Relaxed)).filter(|all| *all > 0);
-        self.sample(now, done);
-        let first = self.samples.lock().front().copied().unwrap_or((self.began, 0));
+        step.sample(now, done);
+        let first = step.samples.front().copied().unwrap_or((self.began, 0));
         let over = now.saturating_duration_since(first.0);
         let per_second = (over >= LEAST).then(|| done.saturating_sub(first.1) as f64 / over.as_secs_f64());
         let seconds_left = all.zip(per_second.filter(|speed| *speed > 0.0));
         WorkReport {
-            title: self.title.clone(),
-            doing: self.doing.to_owned(),
+            source: step.source.clone(),
+            title: step.title.clone(),
+            doing: step.doing.to_string(),
             done,
             all,
-            unit: self.unit,
+            unit: step.unit,
             seconds: now.saturating_duration_since(self.began).as_secs_f64(),
             per_second,
             seconds_left: seconds_left.map(|(all, speed)| all.saturating_sub(done) as f64 / speed),
+        }
+    }
+}
+
+impl Step {
+    fn sample(&mut self, now: Instant, done: u64) {
+        if self.samples.back().is_some_and(|(last, _)| now.saturating_duration_since(*last) < SAMPLE) {
+            return;
+        }
+        self.samples.push_back((now, done));
+        // The first sample is the last one before the window, so the speed is over the whole of it.
+        while self.samples.get(1).is_some_and(|(next, _)| now.saturating_duration_since(*next) >= WINDOW) {
+            self.samples.pop_front();
         }
     }
 }

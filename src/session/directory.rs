@@ -71,7 +71,7 @@ impl Directory {
             DirectoryPlace::Made(group, name, _) => (group.id, join(&group.path, name), name.clone()),
         };
         Self {
-            files_of: FileMaker { opened, id, path, name, selection: None },
+            files_of: FileMaker { opened, id, title: path.trim_matches('/').into(), path, name, selection: None },
             place,
             mtime: None,
             way,
@@ -150,7 +150,8 @@ impl Directory {
             None => {
                 let listing = if place.0 { contents.columns() } else { &contents.listing };
                 let child = listing.child(place.1).ok_or(Error::NotFound)?;
-                let file = Arc::new(self.files_of.file(contents, &child)?);
+                let named = listing.name(place.1 as u64).map(|(_, entry)| entry.name).unwrap_or_default();
+                let file = Arc::new(self.files_of.file(contents, &child, &named)?);
                 files.insert(place, &file);
                 file
             }

@@ -11,6 +11,7 @@ use super::contents::Contents;
 use super::datasets::{self, CommonField, Tallies};
 use super::file::{Later, ObjectAttributes, ShownFile};
 use super::listing::{Child, ColumnView, ElementsForm};
+use super::walk::below;
 use super::{Error, OpenedSource, changes};
 use crate::catalogue::ObjectId;
 use crate::indexes::Trust;
@@ -40,11 +41,18 @@ pub(crate) struct FileMaker {
     pub name: BString,
     /// The selection, if not all rows are shown. Facts learnt by passes belong to this selection alone.
     pub selection: Option<String>,
+    /// The directory, or the file in it, in lists of work.
+    pub title: Arc<str>,
 }
 
 impl FileMaker {
-    /// Builds the file behind a name.
-    pub fn file(&self, contents: &Arc<Contents>, child: &Child) -> Result<ShownFile, Error> {
+    /// Builds the file behind a name, `child` of the directory or of its `columns/`.
+    pub fn file(&self, contents: &Arc<Contents>, child: &Child, name: &BString) -> Result<ShownFile, Error> {
+        let columns = if matches!(child, Child::Column(..)) { "columns/" } else { "" };
+        Self { title: below(&self.title, &format!("{columns}{name}")).into(), ..self.clone() }.made(contents, child)
+    }
+
+    fn made(&self, contents: &Arc<Contents>, child: &Child) -> Result<ShownFile, Error> {
         let of_group = || ObjectAttributes::new(self.name.clone(), contents.attributes.clone());
         let (view, attributes): (Arc<dyn View>, ObjectAttributes) = match child {
             Child::Metadata => {
@@ -209,7 +217,7 @@ impl FileMaker {
             NanPolicy::Value => "",
         };
         let what = format!("{} {:?}{times}{nan}{rows} {what}", self.path, self.id);
-        Keeper { file: self.opened.opening().clone(), what }
+        Keeper { file: self.opened.opening().clone(), what, title: self.title.clone() }
     }
 
     /// Builds a file of a dataset that is a table by itself.

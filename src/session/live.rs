@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{Children, DirEntry, EntryKind, Error, Session};
+use crate::activity;
 use crate::indexes::describe;
 use crate::source;
 use crate::table::Finding;
@@ -18,11 +19,12 @@ pub(crate) const DIRECTORY: &str = ".hepfs";
 type Make = fn(&Session) -> String;
 
 /// The files, with their renderers.
-const FILES: [(&str, Make); 6] = [
+const FILES: [(&str, Make); 7] = [
     ("errors", |session| session.errors.text()),
     ("explain", |session| printable_json(&explain(session))),
     ("findings", |session| printable_json(&findings(session))),
     ("indexes", |session| printable_json(&indexes(session))),
+    ("passes", |_| printable_json(&passes())),
     ("statistics", |session| printable_json(&statistics(session))),
     ("stats", stats),
 ];
@@ -103,6 +105,11 @@ fn indexes(session: &Session) -> String {
         }
     }
     lines
+}
+
+/// Renders one JSON object per line: each pass and command under way in this process, the oldest first.
+fn passes() -> String {
+    activity::under_way().iter().map(|work| format!("{}\n", json!(work))).collect()
 }
 
 /// Renders one JSON object per line: each column looked at so far that can have statistics, and how far they are known.

@@ -10,7 +10,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
 use super::contents::Contents;
@@ -19,6 +19,7 @@ use super::files::FileMaker;
 use super::in_use::InUse;
 use super::listing::{self, Child, ColumnView};
 use super::opened::{OpenedSource, RequestedSelection};
+use super::walk::below;
 use super::{Error, FileSpot, Spot};
 use crate::query::{self, BoundPredicate, Predicate, Selection, path};
 use crate::source::Interrupt;
@@ -106,7 +107,13 @@ impl FilteredTable {
 
     /// The maker of files over the selected rows.
     pub(super) fn files(&self) -> FileMaker {
-        FileMaker { selection: self.conditions.is_some().then(|| self.path()), ..self.whole.files.clone() }
+        let files = self.whole.files.clone();
+        if self.conditions.is_none() {
+            return files;
+        }
+        let path = self.path();
+        let title = below(&files.title, &format!("where/{path}")).into();
+        FileMaker { selection: Some(path), title, ..files }
     }
 
     /// The opening of its source.
@@ -247,7 +254,7 @@ impl ChosenRows {
         Ok(self.loaded.get_or_init(|| Arc::new(Contents::of_table(filtered))).clone())
     }
 
-    fn file(self: &Arc<Self>, in_columns: bool, position: usize, child: &Child) -> Spot {
+    fn file(self: &Arc<Self>, in_columns: bool, position: usize, child: &Child, name: &[u8]) -> Spot {
         let mut files = self.files.lock();
         if let Some(file) = files.get(&(in_columns, position)) {
             return Spot::File(FileSpot::Chosen(file));
@@ -255,6 +262,7 @@ impl ChosenRows {
         let file = Arc::new(SelectionFile {
             chosen: self.clone(),
             child: child.clone(),
+            name: name.into(),
             file: OnceLock::new(),
             of_all: OnceLock::new(),
         });
@@ -276,7 +284,7 @@ impl ChosenRows {
         Ok(match self.all().listing.get(name) {
             Some((_, Child::Columns)) => Spot::SelectionColumns(self.clone()),
             Some((_, Child::Where)) => Spot::Where(Arc::new(further())),
-            Some((position, child)) => self.file(false, position, &child),
+            Some((position, child)) => self.file(false, position, &child, name),
             // No file of a table has a colon in its name.
             None if name.contains(&b':') => further().lookup(name)?,
             None => return Err(Error::NotFound),
@@ -289,7 +297,7 @@ impl ChosenRows {
     /// [`Error::NotFound`] if the name does not exist.
     pub fn lookup_column(self: &Arc<Self>, name: &[u8]) -> Result<Spot, Error> {
         let (position, child) = self.all().columns().get(name).ok_or(Error::NotFound)?;
-        Ok(self.file(true, position, &child))
+        Ok(self.file(true, position, &child, name))
     }
 
     /// The attributes of the table.
@@ -303,6 +311,7 @@ impl ChosenRows {
 pub(crate) struct SelectionFile {
     chosen: Arc<ChosenRows>,
     child: Child,
+    name: BString,
     file: OnceLock<ShownFile>,
     of_all: OnceLock<ShownFile>,
 }
@@ -312,7 +321,7 @@ impl SelectionFile {
         if let Some(file) = self.file.get() {
             return Ok(file);
         }
-        let file = self.chosen.subject.files().file(&self.chosen.load(interrupt)?, &self.child)?;
+        let file = self.chosen.subject.files().file(&self.chosen.load(interrupt)?, &self.child, &self.name)?;
         Ok(self.file.get_or_init(|| file))
     }
 
@@ -322,7 +331,7 @@ impl SelectionFile {
             return Ok(file);
         }
         // Facts learnt about the selected rows do not hold for all rows.
-        let file = self.chosen.subject.whole.files.file(self.chosen.all(), &self.child)?;
+        let file = self.chosen.subject.whole.files.file(self.chosen.all(), &self.child, &self.name)?;
         Ok(self.of_all.get_or_init(|| file))
     }
 

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
+use crate::activity::{Unit, Work};
 use crate::indexes;
 use crate::source::Interrupt;
 use crate::table::IndexForm;
@@ -76,7 +77,11 @@ impl Shared {
                 next
             };
             let Some(form) = next else { return };
-            match indexes::verify(&form, &self.interrupt, &|_| {}) {
+            let (table, name) = form.path.rsplit_once('/').unwrap_or_default();
+            let doing = format!("verifying index {name}");
+            let work = Work::begin(table.trim_matches('/'), doing, Unit::Rows).of(form.file.source().path());
+            work.expect(form.rows());
+            match indexes::verify(&form, &self.interrupt, &|rows| work.add(rows)) {
                 Ok(verdict) => tracing::info!("{}: {verdict:?}", form.path),
                 Err(error) if self.interrupt.is_raised() => tracing::debug!("{}: {error}", form.path),
                 Err(error) => tracing::warn!("{} could not be verified: {error}", form.path),

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::support::{LONG, Mounted, end_of, must, signal, start, status};
 use crate::writer::Writer;
 
@@ -72,6 +74,15 @@ fn two_slow_opens_leave_the_mount_alive_and_work_ends_with_the_last_who_waits() 
         waiting(&mounted.join("t/columns/a.csv")),
     ];
     others_answer(&mounted);
+    let listed = passes(&mounted);
+    let mut titles: Vec<_> = listed.iter().map(|pass| pass["title"].as_str().unwrap()).collect();
+    titles.sort_unstable();
+    assert_eq!(titles, ["t/columns/a.csv", "t/table.csv", "t/table.ndjson"]);
+    for pass in listed {
+        assert_eq!((pass["doing"].as_str(), pass["unit"].as_str()), (Some("sizing"), Some("blocks")), "{pass}");
+        assert!(pass["source"].as_str().unwrap().ends_with("/run.h5"), "{pass}");
+        assert!(pass["done"].as_u64() < pass["all"].as_u64() && pass["seconds"].as_f64() >= Some(0.7), "{pass}");
+    }
     for reader in &mut readers {
         assert_eq!(reader.try_wait().unwrap(), None);
         signal(reader.id(), libc::SIGKILL);
@@ -89,6 +100,12 @@ fn two_slow_opens_leave_the_mount_alive_and_work_ends_with_the_last_who_waits() 
         assert!(begin.elapsed() < LONG, "the pass goes on although no reader waits");
     }
     others_answer(&mounted);
+    assert_eq!(passes(&mounted), [Value::Null; 0]);
+}
+
+/// The lines of `.hepfs/passes`.
+fn passes(mounted: &Mounted) -> Vec<Value> {
+    mounted.text(".hepfs/passes").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Processor time of a process so far, in hundredths of a second.

@@ -85,6 +85,10 @@ impl Measure<u32> for Evaluation {
         }
         Ok(counts)
     }
+
+    fn doing(&self) -> &'static str {
+        "searching"
+    }
 }
 
 impl Evaluation {

@@ -117,7 +117,7 @@ impl Selection {
         // A selection that trusts unverified indexes does not share its counts.
         let keeper = keeper.filter(|_| bound.trust != Trust::Trust);
         let evaluation = Arc::new(Evaluation::new(path, rows, bound, store));
-        let keeper = keeper.map(|keeper| Keeper { what: format!("{} selection {VERSION}", keeper.what), ..keeper });
+        let keeper = keeper.map(|keeper| keeper.with(format_args!("selection {VERSION}")));
         // Both fit: a step has fewer blocks than the table, whose blocks were bounded above.
         let counts = Pass::new(blocks as usize, per_step as usize, Arc::clone(&evaluation) as _, keeper);
         Ok(Self { evaluation, counts, selected: OnceLock::new(), took: OnceLock::new() })

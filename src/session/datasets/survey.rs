@@ -478,5 +478,6 @@ impl Outcome {
 }
 
 fn of_array(files: &FileMaker, array: &ShownArray) -> FileMaker {
-    FileMaker { id: array.dataset.id, path: array.path.clone(), name: array.name.clone(), ..files.clone() }
+    let title = array.path.trim_matches('/').into();
+    FileMaker { id: array.dataset.id, path: array.path.clone(), name: array.name.clone(), title, ..files.clone() }
 }

@@ -7,6 +7,7 @@
 //! there. The results of a complete pass are stored in the user's cache folder.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -18,6 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Opening;
+use crate::activity::{self, Unit};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
 
@@ -31,6 +33,11 @@ pub trait Measure<T>: Send + Sync {
     /// # Errors
     /// See [`Error`]; it ends the pass. One waiting reader gets the error, the others run the pass again.
     fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<T>, Error>;
+
+    /// What the pass does, as a verb in lists of work.
+    fn doing(&self) -> &'static str {
+        "sizing"
+    }
 }
 
 /// The cache entry for the results of a pass.
@@ -41,9 +48,17 @@ pub struct Keeper {
     /// Everything besides the file that the values depend on: object path, view, options, version. For example:
     /// `/run/columns/name parquet-pages 1`. A pass ignores an entry with another number of blocks.
     pub what: String,
+    /// The file shown, or the directory of a selection, in lists of work: `run/table.csv`.
+    pub title: Arc<str>,
 }
 
 impl Keeper {
+    /// The keeper of a part of this one's values, or of values that depend on more.
+    #[must_use]
+    pub fn with(self, more: impl Display) -> Self {
+        Self { what: format!("{} {more}", self.what), ..self }
+    }
+
     /// The value cached under this name, if it `is_ours`; otherwise the result of `make`, which is cached.
     ///
     /// # Errors
@@ -58,7 +73,7 @@ impl Keeper {
             return Ok(known);
         }
         let made = make()?;
-        if let (Some(Self { file, what }), Ok(bytes)) = (keeper, postcard::to_stdvec(&made)) {
+        if let (Some(Self { file, what, .. }), Ok(bytes)) = (keeper, postcard::to_stdvec(&made)) {
             file.note(&what, &bytes, true);
         }
         Ok(made)
@@ -116,12 +131,21 @@ struct State<T> {
     waiting_for_part: usize,
 }
 
+impl<T> State<T> {
+    /// Number of known blocks; more where pieces overlap.
+    fn done(&self) -> usize {
+        self.pieces.values().map(Vec::len).fold(self.known.len(), usize::saturating_add)
+    }
+}
+
 struct Running {
     interrupt: Interrupt,
     /// First block not yet taken by a step.
     next: usize,
     /// Steps running or queued.
     steps: usize,
+    /// `None`: there is no name for it.
+    listed: Option<activity::Work>,
 }
 
 type Work = Box<dyn FnOnce() + Send>;
@@ -305,11 +329,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
     pub fn progress(&self) -> PassProgress {
         let done = match self.complete.get() {
             Some(_) => self.blocks,
-            None => {
-                let state = self.state.lock();
-                // Pieces may overlap.
-                state.pieces.values().map(Vec::len).fold(state.known.len(), usize::saturating_add).min(self.blocks)
-            }
+            None => self.state.lock().done().min(self.blocks),
         };
         PassProgress { done: done as u64, all: self.blocks as u64, kept: self.kept.get().copied() }
     }
@@ -321,7 +341,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         }
         state.looked = true;
         let Some(keeper) = &self.keeper else { return };
-        let Keeper { file, what } = keeper;
+        let Keeper { file, what, .. } = keeper;
         let kept = if self.blocks == 1 { file.kept_of_few(what) } else { file.kept(what) };
         let Some(bytes) = kept else { return };
         // Values of another shape belong to something else; the checksum has ruled out damage.
@@ -379,7 +399,13 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
     fn start(self: &Arc<Self>, state: &mut State<T>) -> Result<(), Error> {
         let steps = threads();
         let interrupt = Interrupt::new();
-        state.running = Some(Running { interrupt: interrupt.clone(), next: state.known.len(), steps });
+        let listed = self.keeper.as_ref().map(|Keeper { file, title, .. }| {
+            let work = activity::Work::begin(&**title, self.measure.doing(), Unit::Blocks).of(file.source().path());
+            work.expect(self.blocks as u64);
+            work.reach(state.done() as u64);
+            work
+        });
+        state.running = Some(Running { interrupt: interrupt.clone(), next: state.known.len(), steps, listed });
         for _ in 0..steps {
             let (pass, interrupt) = (Arc::clone(self), interrupt.clone());
             if !spawn(move || pass.step(&interrupt)) {
@@ -413,6 +439,9 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         let mut state = self.state.lock();
         match measured {
             Ok(values) => {
+                if let Some(work) = state.running.as_ref().and_then(|running| running.listed.as_ref()) {
+                    work.add(count as u64);
+                }
                 let was_complete = self.complete.get().is_some();
                 self.add(&mut state, first, values);
                 drop(state);

@@ -131,8 +131,7 @@ impl<M: Measurable> Meter<M> {
 
     /// Returns the keeper of one of the results.
     fn keeper(&self, of: &str) -> Option<Keeper> {
-        let Keeper { file, what } = self.keeper.clone()?;
-        Some(Keeper { file, what: format!("{what} {of}") })
+        Some(self.keeper.clone()?.with(of))
     }
 
     /// Returns the keeper of the mark that a column must be measured by its values.
@@ -214,7 +213,7 @@ impl<M: Measurable> Meter<M> {
         if self.is_by_values(column) || self.distrusted.swap(true, Ordering::Relaxed) {
             return;
         }
-        if let Some(Keeper { file, what }) = self.mark(column) {
+        if let Some(Keeper { file, what, .. }) = self.mark(column) {
             file.note(&what, &[1], true);
         }
     }

@@ -12,7 +12,7 @@ use super::body::leaf::{Body, ParquetLeaf};
 use super::columns::{ParquetColumn, Prepared};
 use super::layout::{Groups, MeasuredPages, PAGE_BYTES, Page};
 use crate::source::Interrupt;
-use crate::store::pass::{Keeper, PassProgress};
+use crate::store::pass::PassProgress;
 use crate::store::{Blocked, Error, RowRange, Rows, for_each_array};
 use crate::views::Misfit;
 use crate::views::measure::{self, AT_STAT, Look, MOST_BYTES, Meter};
@@ -73,11 +73,9 @@ impl MeasuredLeaves {
                 units => units.clamp(1, MOST_UNITS),
             };
             // A column's own file and the table's have the same pages for the same rows, so they share the results.
-            let keeper = column.keeper.clone().map(|Keeper { file, what }| {
-                let leaves = leaves.len();
-                let pages = format!("parquet-pages {VERSION} leaves {leaves} rows {rows} by {unit}{cuts}");
-                Keeper { file, what: format!("{what} {pages}") }
-            });
+            let leaves_of_it = leaves.len();
+            let pages = format_args!("parquet-pages {VERSION} leaves {leaves_of_it} rows {rows} by {unit}{cuts}");
+            let keeper = column.keeper.clone().map(|keeper| keeper.with(pages));
             Some(Meter::new(MeasuredColumn { column, leaves }, units.clone(), step as usize, keeper))
         });
         let columns = columns.collect();

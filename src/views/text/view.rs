@@ -108,13 +108,12 @@ impl Measure<u64> for Body {
 /// Returns the keeper for the lengths of a file's blocks: they depend on the cut into blocks, on all options for
 /// values, and on the version of the renderer.
 fn keeper_of(keeper: Keeper, format: TextFormat, csv: &CsvOptions, content: &TextContent, grid: &RowBlocks) -> Keeper {
-    let Keeper { file, what } = keeper;
     let (rows, per_block) = (content.rows, grid.per_block());
     let options = match format {
         TextFormat::Csv if !csv.is_usual() => format!(" {:?} {:?}", char::from(csv.separator()), csv.null()),
         _ => String::new(),
     };
-    Keeper { file, what: format!("{what} text-{format:?} {VERSION} rows {rows} by {per_block}{options}") }
+    keeper.with(format_args!("text-{format:?} {VERSION} rows {rows} by {per_block}{options}"))
 }
 
 impl Body {

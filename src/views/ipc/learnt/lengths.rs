@@ -76,10 +76,8 @@ impl LengthsPass {
         }
         let piece = table.variable_piece;
         let step = usize::try_from(STEP / piece).unwrap_or(1).max(1);
-        let keeper = keeper.map(|Keeper { file, what }| {
-            let what = format!("{what} arrow-lengths {VERSION}: {numbers} of {piece} rows");
-            Keeper { file, what }
-        });
+        let lengths = format_args!("arrow-lengths {VERSION}: {numbers} of {piece} rows");
+        let keeper = keeper.map(|keeper| keeper.with(lengths));
         let (measured, units) =
             (MeasuredTable { table: table.clone(), numbers }, Blocked::new(table.rows, piece, None));
         Some(Self { meter: Meter::new(measured, units, step, keeper), sums: OnceLock::new() })

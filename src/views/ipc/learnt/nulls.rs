@@ -59,10 +59,9 @@ impl Nulls {
             numbers += plan.nullable;
         }
         let counter = Arc::new(Counter { table: Arc::clone(table), first, numbers });
-        let keeper = keeper.map(|Keeper { file, what }| {
-            let what = format!("{what} arrow-nulls {VERSION}: {numbers} of {} rows", table.per_batch);
-            Keeper { file, what }
-        });
+        let per_batch = table.per_batch;
+        let counts = format_args!("arrow-nulls {VERSION}: {numbers} of {per_batch} rows");
+        let keeper = keeper.map(|keeper| keeper.with(counts));
         let batches = if numbers == 0 { 0 } else { usize::try_from(table.batches()).unwrap_or(usize::MAX) };
         let all = pass::Pass::new(batches, 1, Arc::clone(&counter) as _, keeper);
         Self { counter, all, known: Mutex::default() }
@@ -150,6 +149,10 @@ impl Measure<Vec<u64>> for Counter {
             Ok(loaded(&counts))
         };
         batches.map(count).collect()
+    }
+
+    fn doing(&self) -> &'static str {
+        "counting"
     }
 }
 
