@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -27,6 +27,8 @@ pub enum Unit {
     Bytes,
     /// Rows of a table.
     Rows,
+    /// Values, of all columns together.
+    Values,
     /// Blocks of a column, page or text.
     Blocks,
     /// Files.
@@ -52,7 +54,7 @@ struct Entry {
 /// A step of the work: its units are of one kind.
 #[derive(Debug)]
 struct Step {
-    source: Option<PathBuf>,
+    source: Option<String>,
     title: String,
     doing: Cow<'static, str>,
     unit: Unit,
@@ -70,7 +72,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 pub struct WorkReport {
     /// Path of the file that is read; `None`: not one file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<PathBuf>,
+    pub source: Option<String>,
     /// The file or table worked on, such as `run_042/table.ndjson`.
     pub title: String,
     /// The verb, such as `sizing`, with an object if need be, such as `verifying index label__bitmap`.
@@ -108,7 +110,7 @@ impl Work {
 
     /// Sets the file that is read.
     pub fn of(self, source: &Path) -> Self {
-        self.0.step.lock().source = Some(source.to_owned());
+        self.0.step.lock().source = Some(source.display().to_string());
         self
     }
 
@@ -125,6 +127,12 @@ impl Work {
         self.0.all.store(0, Ordering::Relaxed);
         self.0.done.store(0, Ordering::Relaxed);
         step.samples = VecDeque::from([(Instant::now(), 0)]);
+    }
+
+    /// Forgets the speed so far: what follows takes another time for each unit.
+    pub fn turn(&self) {
+        let mut step = self.0.step.lock();
+        step.samples = VecDeque::from([(Instant::now(), self.0.done.load(Ordering::Relaxed))]);
     }
 
     /// Sets the units in all.
@@ -147,6 +155,12 @@ impl Work {
     /// The state as of now.
     pub fn report(&self) -> WorkReport {
         self.0.report(Instant::now())
+    }
+
+    /// The state of the oldest work that was begun since, such as a pass that this work waits for.
+    pub fn begun_since(&self) -> Option<WorkReport> {
+        let next = LIST.lock().range(self.0.number + 1..).next().map(|(_, entry)| entry.clone());
+        next.map(|entry| entry.report(Instant::now()))
     }
 }
 

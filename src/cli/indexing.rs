@@ -2,13 +2,13 @@
 
 use std::ffi::OsStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use clap::ValueEnum;
 
 use super::Error;
 use super::place::{self, Place};
+use super::progress::Watched;
 use super::tables::table_of;
 use crate::dialects::index_writer::{self, IndexKind, IndexPlan, IndexWriter, ListedIndex};
 use crate::dialects::{self, IndexOptions};
@@ -27,9 +27,9 @@ pub(super) struct LockedTable {
 }
 
 impl LockedTable {
-    pub fn new(text: &OsStr, session: Arc<Session>, interrupt: &Interrupt) -> Result<Self, Error> {
-        let place = Place::open(text, session, interrupt)?;
-        let table = table_of(&place, false, interrupt)?;
+    pub fn new(text: &OsStr, session: Arc<Session>, watched: &Watched) -> Result<Self, Error> {
+        let place = Place::open(text, session, &watched.interrupt)?;
+        let table = table_of(&place, false, watched)?;
         let several = |_| Error::Usage(format!("{}: not a table of one file", place.name));
         let [file] = <[_; 1]>::try_from(place.session.files()).map_err(several)?;
         Ok(Self { place, table, file })
@@ -92,17 +92,17 @@ pub(super) struct IndexBuilder<'a> {
     pub options: &'a IndexOptions,
     /// Most bytes that an index may take while it is built.
     pub memory: u64,
-    pub interrupt: &'a Interrupt,
+    pub watched: &'a Watched,
 }
 
 impl IndexBuilder<'_> {
     fn open(&self) -> Result<LockedTable, Error> {
-        LockedTable::new(self.place, (self.session)()?, self.interrupt)
+        LockedTable::new(self.place, (self.session)()?, self.watched)
     }
 
     fn plan(&self, opened: &LockedTable, column: &str) -> Result<Box<dyn IndexPlan>, Error> {
         let writer = opened.writer(self.options)?;
-        Ok(writer.plan(&opened.file, &opened.table, column.as_bytes(), self.interrupt)?)
+        Ok(writer.plan(&opened.file, &opened.table, column.as_bytes(), &self.watched.interrupt)?)
     }
 
     /// Splits a list of columns, whose names may contain commas.
@@ -128,28 +128,27 @@ impl IndexBuilder<'_> {
         Ok(rows)
     }
 
-    /// Builds an index, replacing one of its kind; returns the line to print. `done` counts rows.
+    /// Builds an index, replacing one of its kind; returns the line to print. Counts rows as done.
     ///
     /// # Errors
     /// If it cannot be built or written.
-    pub fn build(&self, column: &str, kind: IndexKind, done: &AtomicU64) -> Result<String, Error> {
-        let begun = Instant::now();
+    pub fn build(&self, column: &str, kind: IndexKind) -> Result<String, Error> {
+        let (begun, interrupt) = (Instant::now(), &self.watched.interrupt);
+        let name = kind.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
         let opened = self.open()?;
         let plan = self.plan(&opened, column)?;
-        let progress = |rows| {
-            done.fetch_add(rows, Ordering::Relaxed);
-        };
-        let index = plan.compute(kind, self.memory, &progress, self.interrupt)?;
+        self.watched.name(&format!("{column} {name}"), "indexing");
+        let index = plan.compute(kind, self.memory, &|rows| self.watched.add(rows), interrupt)?;
         // The column must not change between the reading and the change of the file, which only this process makes.
         opened.file.check().map_err(index_writer::Error::from)?;
-        let old = opened.listed(Some(column), &[kind], self.interrupt)?;
+        let old = opened.listed(Some(column), &[kind], interrupt)?;
         let workers = opened.place.session.workers.clone();
         drop(opened);
-        let mut writing = self.locked.writer(&workers, self.interrupt).map_err(index_writer::Error::from)?;
+        let mut writing = self.locked.writer(&workers, interrupt).map_err(index_writer::Error::from)?;
         for old in &old {
-            old.remove(&mut writing, self.interrupt)?;
+            old.remove(&mut writing, interrupt)?;
         }
-        let path = index.write(&mut writing, &description(), self.interrupt)?;
+        let path = index.write(&mut writing, &description(), interrupt)?;
         let seconds = begun.elapsed().as_secs_f64();
         let what = if old.is_empty() { "built" } else { "replaced" };
         Ok(format!("{}  {} rows  {seconds:.3} s  {what}", printable(&path), plan.rows()))

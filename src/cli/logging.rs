@@ -14,6 +14,8 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
 
+use super::progress::AboveLine;
+
 /// The log filter. A `quiet` command prints its failures itself.
 fn filter(verbose: u8, quiet: bool) -> Targets {
     let asked = std::env::var("HEPFS_LOG").ok().and_then(|filters| filters.parse().ok());
@@ -36,7 +38,7 @@ fn default_filter(verbose: u8, quiet: bool) -> Targets {
 
 /// Logs to standard error; only errors, unless `verbose` asks for more.
 pub(super) fn to_terminal(verbose: u8) -> Warnings {
-    let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
+    let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(|| AboveLine);
     start(lines.with_filter(filter(verbose, true)))
 }
 

@@ -6,7 +6,8 @@
 /// Writes a line to standard error; ignores failures.
 macro_rules! say {
     ($($what:tt)*) => {{
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{}\n", format_args!($($what)*)));
+        let line = format!("{}\n", format_args!($($what)*));
+        let _ = $crate::cli::progress::above(|| std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()));
     }};
 }
 
@@ -64,6 +65,10 @@ struct Arguments {
     /// Log more: -v for what happens, -vv for every request
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
+
+    /// How to show the progress of long work, on standard error
+    #[arg(long, global = true, value_enum, value_name = "HOW", default_value_t, hide = true)]
+    progress: progress::Shown,
 }
 
 #[derive(Debug, Subcommand)]
@@ -126,11 +131,17 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Facts about all commands, for the reference and the manual page.
-const NOTES: [&str; 4] = [
+const NOTES: [&str; 5] = [
     "A SOURCE is an HDF5 file or a folder of them. A PATH in it is the path that a mount would show.",
     "A SIZE is a number of bytes, with K, M, G or T for powers of 1,024: `64M`.",
     "`-v` logs what happens, `-vv` every request. The environment variable `HEPFS_LOG` takes filters, such as \
     `hepfs=debug`.",
+    "Work that takes long shows how far it is, on standard error. `--progress auto`, the default, draws a line on a \
+    terminal: the file, a bar, amount, rate, time passed, time left. Elsewhere, as in a log, it writes a line after \
+    10 s, 30 s, 1, 2 and 5 minutes, then every 5. `always` draws wherever standard error goes, `never` writes nothing, \
+    `json` writes an object per line, each second and at the end: `command`, and the keys of \
+    [`.hepfs/passes`](layout.md#hepfs). On a terminal the line ends with the first byte to standard output, unless that \
+    goes to a file, since what reads a pipe may write to the same terminal.",
     "Exit codes: 0 done, 1 failed (2 for `check` and `index`, 125 for `run`), 2 wrong arguments, 130 ended by Ctrl-C.",
 ];
 
@@ -303,7 +314,8 @@ pub fn run() -> ExitCode {
     }
     let matches = command().try_get_matches_from(&words).unwrap_or_else(|error| refuse(&error, &words));
     let parsed = Arguments::from_arg_matches(&matches);
-    let Arguments { command, verbose } = parsed.unwrap_or_else(|error| error.exit());
+    let Arguments { command, verbose, progress } = parsed.unwrap_or_else(|error| error.exit());
+    progress::set(progress, matches.subcommand_name().unwrap_or_default());
     // Commands that exit with 1 for faults of a file exit with 2 for failures of their own.
     let failure = ExitCode::from(match command {
         Command::Check(_) | Command::Index(_) => 2,

@@ -14,8 +14,10 @@ use clap::Args;
 use super::Error;
 use super::limits::allow_open_files;
 use super::options::ReadingOptions;
+use super::progress::Watched;
 use super::signals::INTERRUPTED;
 use super::tables;
+use crate::activity::Unit;
 use crate::session::walk::{self, Astray, FollowedPath};
 use crate::session::{self, EntryKind, OpenError, Session, Settings, Spot};
 use crate::source::{Identity, Interrupt};
@@ -45,21 +47,24 @@ pub(super) struct RequestedPlace<'a> {
 }
 
 impl NamedPlaces {
-    /// Runs `act` on each place. A failure is printed to standard error, counts as the exit code `failed`, and does not
-    /// stop the others; an interrupt does. Returns the worst exit code.
+    /// Runs `act` on each place, as work called `doing`. A failure is printed to standard error, counts as the exit code
+    /// `failed`, and does not stop the others; an interrupt does. Returns the worst exit code.
     ///
     /// # Errors
     /// If a single place was given and it fails, or the output is closed.
     pub fn each(
         &self,
         settings: &Settings,
-        failed: u8,
-        mut act: impl FnMut(&RequestedPlace) -> Result<u8, Error>,
+        (doing, failed): (&'static str, u8),
+        mut act: impl FnMut(&RequestedPlace, &Watched) -> Result<u8, Error>,
     ) -> Result<ExitCode, Error> {
         let (mut worst, is_one_of_several) = (0, self.places.len() > 1);
+        let watched = Watched::new("", doing)?;
         for text in &self.places {
             let session = self.reading.session(settings.clone())?;
-            let code = match act(&RequestedPlace { text, session, is_one_of_several }) {
+            watched.name(&short_name(text), doing);
+            watched.step(Unit::Objects, 0);
+            let code = match act(&RequestedPlace { text, session, is_one_of_several }, &watched) {
                 Ok(code) => code,
                 Err(error) if !is_one_of_several || error.is_broken_pipe() => return Err(error),
                 Err(error) => {
@@ -161,6 +166,13 @@ pub(super) fn split(text: &OsStr) -> (PathBuf, BString) {
         Some(at) => (source(at).into(), bytes[at + 1..].trim_with(|character| character == '/').into()),
         None => (text.into(), BString::default()),
     }
+}
+
+/// The name of `SOURCE[:path]` in lines of progress, without the folder of the source.
+pub(super) fn short_name(text: &OsStr) -> String {
+    let (source, path) = split(text);
+    let source = source.file_name().unwrap_or(source.as_os_str()).to_string_lossy();
+    if path.is_empty() { source.into_owned() } else { format!("{source}:{path}") }
 }
 
 /// The error for a source that cannot be opened; for a missing one, with a suggestion.

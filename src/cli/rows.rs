@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, ValueEnum};
@@ -13,6 +14,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use super::Error;
 use super::partial::Partial;
 use super::place::Place;
+use super::progress::{Out, Watched};
 use crate::session::is_known;
 use crate::source::Interrupt;
 use crate::store::Answer;
@@ -20,7 +22,7 @@ use crate::table::{Column, Table, did_you_mean, listed};
 use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::parquet::{CompressError, ParquetColumn, ParquetView, Partitioning, compress, partition};
 use crate::views::text::{self, TextColumn, TextView};
-use crate::views::{Effort, Misfit, View};
+use crate::views::{Effort, Misfit, Size, View};
 
 /// Bytes of one write.
 const PIECE: usize = 1 << 20;
@@ -365,9 +367,17 @@ fn say_left_out(column: &Column, reason: &str) {
     say!("hepfs: column {:?} is left out: {reason}", column.name);
 }
 
-/// Writes the rows of a table as in a mount; with `keeping`, Parquet is encoded for export. `done` counts progress, and
-/// `all` is called once with the total. A column that the format cannot represent is left out, with a message. Returns
-/// the bytes of a kept file.
+/// The part of a command's work that writing a table is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    /// Units done before.
+    pub before: u64,
+    /// Units that a row stands for.
+    pub row: u64,
+}
+
+/// Writes the rows of a table as in a mount; with `keeping`, Parquet is encoded for export. A column that the format
+/// cannot represent is left out, with a message. Returns the bytes of a kept file.
 ///
 /// # Errors
 /// If rows cannot be read or written.
@@ -376,9 +386,15 @@ pub(super) fn write(
     (format, keeping): (OutputFormat, Option<Keeping>),
     target: &OutputTarget,
     place: &Place,
-    (done, all): (&AtomicU64, &dyn Fn(u64)),
-    interrupt: &Interrupt,
+    (watched, share): (&Watched, Share),
 ) -> Result<Option<u64>, Error> {
+    let interrupt = &watched.interrupt;
+    let done = Arc::<AtomicU64>::default();
+    let written_rows = done.clone();
+    watched.follow(move || {
+        let values = written_rows.load(Ordering::Relaxed).saturating_mul(share.row);
+        (share.before.saturating_add(values), None)
+    });
     let refused = |reason: &dyn Display| Error::Usage(format!("{}: {reason}", place.name));
     let failed = |error: crate::store::Error| place.failed(error.into());
     let session = &place.session;
@@ -387,18 +403,20 @@ pub(super) fn write(
         TextView::new(written(table, column), format, &session.csv, None, session.blocks.clone(), None)
     };
     let copy = |view: &dyn View, out: &mut dyn Write| {
-        all(view.size(Effort::Quick, interrupt).map_err(failed)?.bytes());
-        let mut piece = Vec::with_capacity(PIECE);
+        view.size(Effort::Quick, interrupt).map_err(failed)?;
+        let (mut piece, mut offset) = (Vec::with_capacity(PIECE), 0);
         loop {
             piece.clear();
-            let (offset, mut answer) = (done.load(Ordering::Relaxed), Answer::in_memory(piece));
+            let mut answer = Answer::in_memory(piece);
             view.gather(offset, PIECE, &mut answer, interrupt).map_err(failed)?;
             piece = answer.into_made();
             if piece.is_empty() {
                 return out.flush().map_err(Error::io("output"));
             }
             out.write_all(&piece).map_err(Error::io("output"))?;
-            done.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            offset += piece.len() as u64;
+            let rows = table.rows as f64 * part(view, offset, interrupt);
+            done.store(rows as u64, Ordering::Relaxed);
         }
     };
     let uncompressed = |error: CompressError| match error {
@@ -414,9 +432,8 @@ pub(super) fn write(
             ParquetView::check(&columns).map_err(|misfit| refused(&misfit))?;
             let view = ParquetView::new(columns, session.blocks.clone());
             let Some(keeping) = keeping else { return copy(&view, out) };
-            all(table.rows);
             let [row_group, _] = keeping.room();
-            compress(view, keeping.compression, row_group, out, done, interrupt).map_err(uncompressed)
+            compress(view, keeping.compression, row_group, out, &done, interrupt).map_err(uncompressed)
         }
         OutputFormat::Arrow => {
             let columns = written(table, IpcColumn::new);
@@ -425,7 +442,7 @@ pub(super) fn write(
         }
     };
     match target {
-        OutputTarget::Standard => act(&mut io::stdout()).map(|()| None).map_err(|error| match error {
+        OutputTarget::Standard => act(&mut Out::new()).map(|()| None).map_err(|error| match error {
             Error::Io { error, .. } => Error::io("standard output")(error),
             error => error,
         }),
@@ -441,7 +458,6 @@ pub(super) fn write(
             let view = ParquetView::new(columns, session.blocks.clone());
             let keeping = keeping.unwrap_or(Keeping { compression: Compression::UNCOMPRESSED, memory: None });
             let [_, memory] = keeping.room();
-            all(table.rows);
             output.fill(|folder| {
                 let create = |directory: &str| {
                     let directory = folder.join(directory);
@@ -449,10 +465,20 @@ pub(super) fn write(
                     File::create_new(directory.join("part-0.parquet"))
                 };
                 let how = Partitioning { by, compression: keeping.compression, memory, create: &create };
-                partition(view, &how, done, interrupt).map_err(uncompressed)
+                partition(view, &how, &done, interrupt).map_err(uncompressed)
             })
         }
     }
+}
+
+/// The part of a view's rows that its first `offset` bytes show.
+fn part(view: &dyn View, offset: u64, interrupt: &Interrupt) -> f64 {
+    let (done, all) = match (view.size(Effort::Known, interrupt), view.progress()) {
+        // Blocks of equally many rows, each of which is known once it is written.
+        (Ok(Size::AtMost(_)), Some(blocks)) => (blocks.done, blocks.all),
+        (size, _) => (offset, size.map_or(0, Size::bytes)),
+    };
+    done as f64 / all.max(1) as f64
 }
 
 /// The columns that can be written; the others are named on standard error.

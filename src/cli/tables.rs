@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use super::Error;
 use super::place::Place;
+use super::progress::Watched;
+use crate::activity::Unit;
 use crate::session::datasets::LeftOut;
 pub(super) use crate::session::walk::{Met, below};
 use crate::session::{self, OpenedSource, walk};
@@ -30,14 +32,19 @@ pub(super) fn about(path: &str, what: &str) -> String {
 /// If the place is a file, or cannot be listed; those of `see`.
 pub(super) fn walk(
     place: &Place,
-    interrupt: &Interrupt,
+    watched: &Watched,
     see: &mut dyn FnMut(&Met) -> Result<bool, Error>,
 ) -> Result<(), Error> {
+    let interrupt = &watched.interrupt;
     if !place.is_directory() {
         return Err(Error::Usage(format!("{} is not a directory; name a group, a table or a file", place.name)));
     }
     place.spot.children(interrupt).map_err(|error| place.failed(error))?;
-    walk::walk(&place.spot, interrupt, see)
+    watched.step(Unit::Objects, 0);
+    walk::walk(&place.spot, interrupt, &mut |met| {
+        watched.add(1);
+        see(met)
+    })
 }
 
 /// The contents of one file, or of a folder that cannot be listed.
@@ -68,9 +75,9 @@ impl InFile {
 ///
 /// # Errors
 /// If the place is a file, or cannot be listed.
-pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Result<Vec<InFile>, Error> {
+pub(super) fn find(place: &Place, examine: bool, watched: &Watched) -> Result<Vec<InFile>, Error> {
     let mut files: Vec<InFile> = Vec::new();
-    walk(place, interrupt, &mut |met| {
+    walk(place, watched, &mut |met| {
         let folder = || PathBuf::from(place.below(None, met.path));
         let source = met.source.map_or_else(folder, Path::to_owned);
         let is_new = files.last().is_none_or(|file| file.source != source);
@@ -94,7 +101,7 @@ pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Resul
                 file.tables.extend(met.table().map(|table| (met.path.to_owned(), table)));
                 if let Some(directory) = directory.directory().filter(|_| examine) {
                     let failures = &mut file.failures;
-                    directory.examine(&mut |path, reason| failures.push((path.to_owned(), reason)), interrupt);
+                    directory.examine(&mut |path, reason| failures.push((path.to_owned(), reason)), &watched.interrupt);
                 }
             }
             Err(reason) => file.failures.push((met.path.to_owned(), (*reason).to_owned())),
@@ -155,7 +162,8 @@ pub(super) fn in_dataset(place: &Place, table: Arc<Table>, interrupt: &Interrupt
 ///
 /// # Errors
 /// If the place has no table: [`Error::Tables`] names those below it.
-pub(super) fn table_of(place: &Place, only: bool, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
+pub(super) fn table_of(place: &Place, only: bool, watched: &Watched) -> Result<Arc<Table>, Error> {
+    let interrupt = &watched.interrupt;
     if !place.is_directory() {
         return Err(Error::Usage(format!("{}: not a table; name a table, a group or a file", place.name)));
     }
@@ -167,7 +175,7 @@ pub(super) fn table_of(place: &Place, only: bool, interrupt: &Interrupt) -> Resu
     if let Some(table) = dataset(place, interrupt)? {
         return Ok(table);
     }
-    let files = find(place, false, interrupt)?;
+    let files = find(place, false, watched)?;
     let tables = || files.iter().flat_map(|file| file.tables.iter().map(move |(path, table)| (file, path, table)));
     let (what, count) = (&place.name, tables().count());
     // Declared tables take precedence over guessed ones.

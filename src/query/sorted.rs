@@ -5,6 +5,7 @@
 //! into half of the memory budget, or the request is refused.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float16Type, Float32Type, Float64Type};
@@ -59,7 +60,7 @@ pub fn first(table: &mut Table, limit: u64) {
 }
 
 /// Returns the positions of a table's rows in sorted order, at most the first `limit`: values, then NaN, then nulls, in
-/// either direction. Ordered categories sort by their order. Equal rows keep the order of the file.
+/// either direction. Ordered categories sort by their order. Equal rows keep the order of the file. `done` counts rows.
 ///
 /// # Errors
 /// [`SortError`].
@@ -68,7 +69,7 @@ pub fn places(
     order: &[SortKey],
     limit: Option<u64>,
     store: &Store,
-    interrupt: &Interrupt,
+    (done, interrupt): (&AtomicU64, &Interrupt),
 ) -> Result<Vec<u64>, SortError> {
     let mut keys = Vec::with_capacity(order.len());
     let mut fields = Vec::with_capacity(order.len());
@@ -97,16 +98,22 @@ pub fn places(
         sorter.add(&arrays, start).map_err(|error| Error::unsupported(&table.path, error))?;
         let bytes = sorter.kept.size() as u64 + 16 * sorter.places.len() as u64;
         check_room(store, &table.path, "the keys of rows in order", bytes)?;
+        done.fetch_add(range.end - start, Ordering::Relaxed);
         start = range.end;
     }
     Ok(sorter.finish())
 }
 
-/// Returns a table of the rows at `places`, in that order, with its columns in memory.
+/// Returns a table of the rows at `places`, in that order, with its columns in memory. `done` counts values.
 ///
 /// # Errors
 /// The rows cannot be read, or take more than half of the memory budget.
-pub fn held(mut table: Table, places: &[u64], store: &Store, interrupt: &Interrupt) -> Result<Table, Error> {
+pub fn held(
+    mut table: Table,
+    places: &[u64],
+    store: &Store,
+    (done, interrupt): (&AtomicU64, &Interrupt),
+) -> Result<Table, Error> {
     let mut sorted: Vec<(u64, u64)> = places.iter().copied().zip(0..).collect();
     sorted.sort_unstable();
     // Maps a position in the result to the position among the rows as read.
@@ -120,7 +127,7 @@ pub fn held(mut table: Table, places: &[u64], store: &Store, interrupt: &Interru
     let mut bytes = 0;
     for column in &mut table.columns {
         if let Ok(rows) = &column.rows {
-            column.rows = Ok(gathered(column, rows, &sorted, &ranks, interrupt, &mut |more| {
+            column.rows = Ok(gathered(column, rows, &sorted, &ranks, (done, interrupt), &mut |more| {
                 bytes = more.saturating_add(bytes);
                 check_room(store, &path, "rows in order", bytes)
             })?);
@@ -148,7 +155,7 @@ fn gathered(
     rows: &Arc<dyn Rows>,
     sorted: &[(u64, u64)],
     ranks: &UInt64Array,
-    interrupt: &Interrupt,
+    (done, interrupt): (&AtomicU64, &Interrupt),
     count: &mut dyn FnMut(u64) -> Result<(), Error>,
 ) -> Result<Arc<dyn Rows>, Error> {
     let failed = |error: ArrowError| Error::unsupported(&column.path, error);
@@ -177,6 +184,7 @@ fn gathered(
         };
         parts.push(part);
         next += run.len();
+        done.fetch_add(run.len() as u64, Ordering::Relaxed);
     }
     let all = match parts.as_slice() {
         [] => rows.array(0..0, interrupt)?,

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
@@ -330,11 +331,14 @@ impl OpenTable {
         if order.is_empty() {
             limit.into_iter().for_each(|most| query::first(&mut table, most));
         } else {
-            let places = query::places(&table, &order, limit, store, &interrupt).map_err(|error| match error {
-                SortError::Rows(error) => error.into(),
-                SortError::Query(error) => wrong(error),
-            })?;
-            table = query::held(table, &places, store, &interrupt)?;
+            let places =
+                query::places(&table, &order, limit, store, (&AtomicU64::new(0), &interrupt)).map_err(|error| {
+                    match error {
+                        SortError::Rows(error) => error.into(),
+                        SortError::Query(error) => wrong(error),
+                    }
+                })?;
+            table = query::held(table, &places, store, (&AtomicU64::new(0), &interrupt))?;
         }
         Ok(Self::new(&self.session, self.path.clone(), Arc::new(table)))
     }

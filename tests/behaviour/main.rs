@@ -21,6 +21,7 @@ mod mount_helper;
 mod outside;
 mod passed_on;
 mod plugins;
+mod progress;
 mod run;
 mod slow;
 mod sources;

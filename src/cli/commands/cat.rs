@@ -11,10 +11,11 @@ use std::thread;
 use bstr::ByteSlice;
 use clap::Args;
 
+use crate::activity::Unit;
 use crate::cli::Error;
 use crate::cli::options::{ParquetOptions, ReadingOptions, Showing, size};
-use crate::cli::place::Place;
-use crate::cli::progress::Watched;
+use crate::cli::place::{Place, short_name};
+use crate::cli::progress::{Watched, begin_output};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::MOST_NAMED;
 use crate::fs::{self, NodeRef, tree};
@@ -70,10 +71,9 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let interrupt = Interrupt::new();
-    // Signals only, no bar.
-    let _watched = Watched::new(interrupt.clone(), 0, || 0)?;
-    match write(arguments, &interrupt) {
+    let watched = Watched::new(short_name(&arguments.place), "writing")?;
+    let interrupt = &watched.interrupt;
+    match write(arguments, &watched) {
         // A closed output interrupts reading as well.
         Err(error @ (Error::Io { .. } | Error::Usage(_))) => Err(error),
         _ if interrupt.is_raised() => {
@@ -84,7 +84,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
 }
 
-fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
+fn write(arguments: &Arguments, watched: &Watched) -> Result<(), Error> {
+    let interrupt = &watched.interrupt;
     let parquet_statistics = arguments.parquet.are_shown();
     let settings = Settings { parquet_statistics, ..arguments.showing.settings()? };
     let place = Place::open(&arguments.place, arguments.reading.session(settings)?, interrupt)?;
@@ -104,6 +105,7 @@ fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
         let read = || read(&node, (arguments.offset, end), buffers, full, interrupt);
         let reader = thread::Builder::new().name("hepfs-cat".to_owned()).spawn_scoped(scope, read);
         reader.map_err(Error::io("starting a thread"))?;
+        let mut has_begun = false;
         for piece in pieces {
             let piece = piece.map_err(failed)?;
             if is_terminal && piece.contains(&0) {
@@ -111,6 +113,15 @@ fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
                 let hint = "not text, so not for a terminal: send it to a file or through a pipe";
                 return Err(Error::Usage(format!("{}: {hint}", place.name)));
             }
+            if !has_begun {
+                begin_output();
+                watched.step(Unit::Bytes, 0);
+                has_begun = true;
+            }
+            if let Ok(Size::Exact(size)) = node.size(Effort::Known, interrupt) {
+                watched.expect(size.min(end).saturating_sub(arguments.offset));
+            }
+            watched.add(piece.len() as u64);
             if let Err(error) = out.write_all(&piece) {
                 interrupt.raise();
                 return Err(Error::io("standard output")(error));

@@ -88,8 +88,8 @@ fn places<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let production = Production::new()?;
-    let interrupt = &production.interrupt;
+    let production = Production::new(&arguments.output, "looking")?;
+    let interrupt = &production.watched.interrupt;
     let mut reading = arguments.reading.clone();
     reading.cache_size = reading.cache_size.or(Some(arguments.running.memory / 8 * CACHE_EIGHTHS));
     let place = Place::open(
@@ -100,7 +100,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     place.spot.children(interrupt).map_err(|error| place.failed(error))?;
     // A single table, if one was named; an empty path stands for the whole file.
     let asked = place.spot.table().filter(|_| !place.is_whole()).map(|table| (String::new(), table));
-    let files = if asked.is_some() { Vec::new() } else { find(&place, false, interrupt)? };
+    let files = if asked.is_some() { Vec::new() } else { find(&place, false, &production.watched)? };
     let found = asked.iter().chain(files.iter().flat_map(|file| &file.tables));
     // Tables that repeat the rows of others are skipped.
     let found = found.filter(|(_, table)| !table.repeats);
@@ -144,7 +144,9 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             }
             match one(production, &job, target, table, &place.name, path) {
                 Ok(()) => written += 1,
-                Err(error) if tables.len() == 1 || error.is_broken_pipe() || production.interrupt.is_raised() => {
+                Err(error)
+                    if tables.len() == 1 || error.is_broken_pipe() || production.watched.interrupt.is_raised() =>
+                {
                     return Err(error);
                 }
                 // If one table fails, the others are still written.
@@ -187,7 +189,7 @@ fn one(
     loop {
         let by_values = |field: &Field| refused.get(field.name()).cloned();
         let why_not = |field: &Field| by_values(field).or_else(|| table_writer::why_not(field, job.options));
-        let (inputs, left_out) = Inputs::of_table(name, table, why_not, &production.interrupt);
+        let (inputs, left_out) = Inputs::of_table(name, table, why_not, &production.watched.interrupt);
         let outcome = match inputs.fields.is_empty() && !table.columns.is_empty() {
             true => Err(Error::Usage(format!("{}: none of its columns can be stored", table.path))),
             false => {

@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
 
+use crate::cli::progress::Watched;
 use crate::cli::{Error, itself};
 use crate::dialects::sample;
 
@@ -99,8 +100,10 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
     let write = |path: &Path, rows| {
         sample::write(path, rows).map_err(|error| Error::Sample { path: path.to_owned(), reason: error.to_string() })
     };
+    let writing = Watched::without_signals("sample.h5", "writing")?;
     write(&written, arguments.rows)?;
     OF_DAYS.iter().try_for_each(|name| write(&days.join(name), arguments.rows.min(ROWS_OF_DAYS)))?;
+    drop(writing);
 
     say("$ hepfs mount sample.h5 mnt")?;
     let mounted = match Mounted::new(&written, &mountpoint, verbose) {

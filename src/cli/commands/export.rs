@@ -6,23 +6,22 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use clap::Args;
 use parquet::basic::Compression;
 
 use super::query::RowsRequest;
+use crate::activity::Unit;
 use crate::cli::Error;
 use crate::cli::options::{ReadingOptions, Showing, size};
-use crate::cli::place::Place;
-use crate::cli::progress::Watched;
-use crate::cli::rows::{self, Keeping, Output, OutputFormat, OutputOptions, OutputTarget, compression};
+use crate::cli::place::{Place, short_name};
+use crate::cli::progress::{Out, Watched};
+use crate::cli::rows::{self, Keeping, Output, OutputFormat, OutputOptions, OutputTarget, Share, compression};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, InFile};
 use crate::query;
-use crate::source::Interrupt;
+use crate::table::Table;
 use crate::views::printable;
 
 /// Least memory of the command: fields of one dataset are decoded once only if the rows of two row groups fit in the
@@ -152,11 +151,12 @@ fn each_table(
         let reason = "a folder takes every table whole: name a file for an EXPRESSION or --columns";
         return Err(Error::Usage(format!("-o {shown}: {reason}")));
     }
-    let interrupt = Interrupt::new();
-    let place = Place::open(&arguments.place, reading.session(arguments.showing.settings()?)?, &interrupt)?;
-    let files = match tables::dataset(&place, &interrupt)? {
-        Some(table) => vec![tables::in_dataset(&place, table, &interrupt)?],
-        None => tables::find(&place, false, &interrupt)?,
+    let watched = Watched::new(short_name(&arguments.place), "exporting")?;
+    let interrupt = &watched.interrupt;
+    let place = Place::open(&arguments.place, reading.session(arguments.showing.settings()?)?, interrupt)?;
+    let files = match tables::dataset(&place, interrupt)? {
+        Some(table) => vec![tables::in_dataset(&place, table, interrupt)?],
+        None => tables::find(&place, false, &watched)?,
     };
     let found = files.iter().flat_map(|file| file.tables.iter().map(move |(path, table)| (file, path, table)));
     let found: Vec<_> = found.filter(|(_, _, table)| !table.repeats).collect();
@@ -164,9 +164,10 @@ fn each_table(
         return Err(Error::Usage(format!("{}: there is no table in it, as `hepfs info` shows", place.name)));
     }
     let format = arguments.writing.format.unwrap_or(OutputFormat::Parquet);
-    let done = Arc::new(AtomicU64::new(0));
-    let of_bar = done.clone();
-    let watched = Watched::new(interrupt.clone(), 0, move || of_bar.load(Ordering::Relaxed))?;
+    let columns = |table: &Table| table.columns.len() as u64;
+    let values = |table: &Table| table.rows.min(arguments.limit.unwrap_or(u64::MAX)).saturating_mul(columns(table));
+    watched.step(Unit::Values, found.iter().map(|(.., table)| values(table)).fold(0, u64::saturating_add));
+    let mut before = 0_u64;
     let (mut lines, mut failed) = (Vec::new(), false);
     for (file, (path, reason)) in files.iter().flat_map(|file| file.failures.iter().map(move |one| (file, one))) {
         say!("hepfs: {}{}", file.prefix, tables::about(path, reason));
@@ -188,8 +189,10 @@ fn each_table(
                 let (begun, mut target) = (Instant::now(), Output::new(&target)?);
                 target.shown = shown;
                 let target = OutputTarget::File(target);
-                done.store(0, Ordering::Relaxed);
-                match rows::write(&all, (format, Some(keeping)), &target, &place, (&done, &|_| {}), &interrupt) {
+                watched.name(&name, "exporting");
+                let share = Share { before, row: columns(table) };
+                before = before.saturating_add(values(table));
+                match rows::write(&all, (format, Some(keeping)), &target, &place, (&watched, share)) {
                     Ok(bytes) => {
                         let (bytes, seconds) = (bytes.unwrap_or(0), begun.elapsed().as_secs_f64());
                         lines.push(format!("{line}  {bytes} bytes  {seconds:.3} s"));
@@ -205,12 +208,11 @@ fn each_table(
             Ok(())
         })
         .or_else(|error| if interrupt.is_raised() { Ok(None) } else { Err(error) })?;
-    watched.finish();
     if interrupt.is_raised() {
         say!("hepfs: interrupted");
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = Out::new();
     lines.iter().try_for_each(|line| writeln!(out, "{}", printable(line))).map_err(Error::io("standard output"))?;
     Ok(ExitCode::from(u8::from(failed)))
 }

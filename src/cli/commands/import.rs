@@ -69,6 +69,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let Some((output, inputs)) = arguments.paths.split_last().filter(|(_, inputs)| !inputs.is_empty()) else {
         return Err(Error::Usage("name what to import, and the HDF5 file to write to".into()));
     };
+    let production = Production::new(output, "reading")?;
     let inputs = Inputs::open(inputs, arguments.format, arguments.csv_separator, &arguments.r#type)?;
     let (file, path) = TargetFile::split(output);
     let path = path.unwrap_or_else(|| TABLE.to_owned());
@@ -81,5 +82,5 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         indexes: &arguments.index,
     };
     let write = |production: &Production, target: &TargetFile<'_>| production.write(&job, &inputs, target, &path);
-    Production::new()?.run(&job, &file, |production, target| write(production, target).map(|()| ExitCode::SUCCESS))
+    production.run(&job, &file, |production, target| write(production, target).map(|()| ExitCode::SUCCESS))
 }

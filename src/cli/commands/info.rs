@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::cli::Error;
 use crate::cli::options::{NanOption, ShownTimes};
 use crate::cli::place::{NamedPlaces, Place};
+use crate::cli::progress::Out;
 use crate::cli::tables::{self, about, walk};
 use crate::session::{self, DirectoryDescription, Settings};
-use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::table::{Column, Finding, Table, Unreadable, arrow_name};
 use crate::views::metadata::{self, DirectoryDocument, DirectoryKind, Lines, ShownMember};
@@ -52,13 +52,13 @@ pub(in crate::cli) struct Arguments {
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let (times, nan) = (arguments.shown_times.are_instants(), arguments.nan.policy());
     let settings = Settings { times, nan, most_described: MOST_DESCRIBED, ..Settings::default() };
-    arguments.named.each(&settings, 1, |asked| {
-        let interrupt = Interrupt::new();
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        let place = match asked.find(&interrupt) {
+    arguments.named.each(&settings, ("looking", 1), |asked, watched| {
+        let interrupt = &watched.interrupt;
+        let mut out = BufWriter::new(Out::new());
+        let place = match asked.find(interrupt) {
             Ok(place) if place.is_directory() => place,
             Err(error @ Error::Open(_)) => return Err(error),
-            other => match array::find(asked, &interrupt) {
+            other => match array::find(asked, interrupt) {
                 Some((directory, one)) => {
                     let source = directory.spot.source();
                     let source = source.as_deref();
@@ -74,20 +74,20 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 None => other?,
             },
         };
-        if let Some(table) = tables::dataset(&place, &interrupt)? {
+        if let Some(table) = tables::dataset(&place, interrupt)? {
             return of_dataset(&place, &table, arguments.json).map(|()| 0);
         }
         let (mut failed, mut nearly, mut has_any) = (0, Nearly::default(), false);
         let mut of_nan: Option<String> = None;
-        walk(&place, &interrupt, &mut |met| {
+        walk(&place, watched, &mut |met| {
             let prefix = place.prefix(met.source);
             if met.path.is_empty() {
                 nearly.take().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
             }
             let said = match &met.listed {
-                Ok((directory, _)) => directory.described(&interrupt).and_then(|directory| match arguments.json {
-                    true => directory.line(&interrupt).map(Said::Line),
-                    false => Ok(Said::Model(directory.members(&interrupt)?, directory)),
+                Ok((directory, _)) => directory.described(interrupt).and_then(|directory| match arguments.json {
+                    true => directory.line(interrupt).map(Said::Line),
+                    false => Ok(Said::Model(directory.members(interrupt)?, directory)),
                 }),
                 Err(reason) => {
                     failed = 1;
@@ -128,7 +128,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         said.into_iter().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
         out.flush().map_err(Error::io("standard output"))?;
         if !has_any && failed == 0 && !place.is_whole() {
-            let owner = place.name_above(|spot| spot.described(&interrupt).is_ok());
+            let owner = place.name_above(|spot| spot.described(interrupt).is_ok());
             let reason = match place.is_folder() {
                 true => "there is no HDF5 file in this folder".to_owned(),
                 false => format!("not a table, a group or a file, but a part of {owner}: name that instead"),
@@ -160,7 +160,7 @@ fn of_dataset(place: &Place, table: &Table, json: bool) -> Result<(), Error> {
         lines.chain(table.findings.iter().map(finding)).chain(left_out).collect()
     };
     let prefix = if place.is_one_of_several && !json { place.prefix(None) } else { String::new() };
-    let mut out = std::io::stdout().lock();
+    let mut out = Out::new();
     lines.iter().try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))
 }
 

@@ -9,6 +9,7 @@ use clap::Args;
 use crate::cli::Error;
 use crate::cli::options::{FileOptions, Showing};
 use crate::cli::place::NamedPlaces;
+use crate::cli::progress::Out;
 use crate::session::{self, EntryKind, Settings, Spot};
 use crate::source::Interrupt;
 use crate::views::printable;
@@ -35,20 +36,20 @@ pub(in crate::cli) struct Arguments {
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let settings = Settings { formats: arguments.files.formats(), ..arguments.showing.settings()? };
-    arguments.named.each(&settings, 1, |asked| {
-        let interrupt = Interrupt::new();
-        let place = asked.find(&interrupt)?;
+    arguments.named.each(&settings, ("listing", 1), |asked, watched| {
+        let interrupt = &watched.interrupt;
+        let place = asked.find(interrupt)?;
         // A folder's lines need no prefix: they name the folder's own entries.
         let prefix = if place.is_one_of_several { place.prefix(None) } else { String::new() };
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = BufWriter::new(Out::new());
         let mut list = |name: &str, kind: EntryKind, spot: &dyn Fn() -> Result<Spot, session::Error>| {
-            let size = arguments.long.then(|| size_text(kind, spot, &interrupt));
+            let size = arguments.long.then(|| size_text(kind, spot, interrupt));
             writeln!(out, "{prefix}{}", line(name, kind, size.as_deref())).map_err(Error::io("standard output"))
         };
         if place.is_directory() {
-            let children = place.spot.children(&interrupt).map_err(|error| place.failed(error))?;
+            let children = place.spot.children(interrupt).map_err(|error| place.failed(error))?;
             for entry in children.iter() {
-                list(&entry.name.to_str_lossy(), entry.kind, &|| place.spot.lookup(&entry.name, &interrupt))?;
+                list(&entry.name.to_str_lossy(), entry.kind, &|| place.spot.lookup(&entry.name, interrupt))?;
             }
         } else {
             list(&place.name, place.spot.kind(), &|| Ok(place.spot.clone()))?;

@@ -24,6 +24,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use crate::cli::limits::allow_open_files;
 use crate::cli::options::{FileOptions, ParquetOptions, ReadingOptions, Showing};
+use crate::cli::progress::Watched;
 use crate::cli::signals::{self, INTERRUPTED};
 use crate::cli::{Error, itself, logging, place};
 use crate::formats::shell_word;
@@ -135,7 +136,9 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
     }
     if arguments.foreground {
         let warnings = logging::to_terminal(verbose);
+        let opening = opening(&arguments.sources)?;
         let served = Served::start(arguments, None)?;
+        drop(opening);
         // With `-v` the log contains them.
         warnings.take().iter().filter(|_| verbose == 0).for_each(|warning| warn(warning));
         say!(
@@ -399,6 +402,14 @@ impl StartMessage {
     }
 }
 
+/// Shows that sources are being opened, until it is dropped.
+///
+/// # Errors
+/// As [`Watched::without_signals`].
+pub(in crate::cli) fn opening(sources: &[PathBuf]) -> Result<Watched, Error> {
+    Watched::without_signals(source_name(sources).to_string(), "opening")
+}
+
 /// Starts the background process, mounts for it, and waits for its message.
 fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     let (serving, mountpoint) = (&arguments.serving, &arguments.mountpoint);
@@ -410,6 +421,7 @@ fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Erro
     let mut child = background(serving, &sources, mountpoint, theirs, false, verbose)?
         .spawn()
         .map_err(Error::io("starting the background process"))?;
+    let mut shown = Some(opening(&arguments.sources)?);
     let mut interrupted = None;
     // Reads line by line and stops at the last one, since the process keeps the pipe open as long as it lives.
     let mut lines = child.stdout.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines());
@@ -418,6 +430,7 @@ fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Erro
         match StartMessage::of(line.as_deref().unwrap_or_default()) {
             StartMessage::Open => {
                 let Some((given, socket)) = untold.take() else { continue };
+                drop(shown.take());
                 // A signal now would leave a mount without a server.
                 interrupted = Some(signals::caught()?);
                 let place = match given {

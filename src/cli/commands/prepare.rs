@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 
 use bstr::ByteSlice;
 use clap::Args;
-use indicatif::HumanBytes;
-use parking_lot::Mutex;
 
+use crate::activity::Unit;
 use crate::cli::Error;
 use crate::cli::options::{FileOptions, Showing};
 use crate::cli::place::{NamedPlaces, Place, RequestedPlace};
-use crate::cli::progress::Watched;
+use crate::cli::progress::{self, Watched};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, Met, below};
 use crate::session::{EntryKind, FileSpot, Settings, Spot};
@@ -94,20 +93,17 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         return Err(Error::Usage("there is no cache folder: name one with --cache-folder".into()));
     }
     let settings = Settings { formats: arguments.files.formats(), ..arguments.showing.settings()? };
-    arguments.named.each(&settings, 1, |asked| one(arguments, asked))
+    arguments.named.each(&settings, ("preparing", 1), |asked, watched| one(arguments, asked, watched))
 }
 
-fn one(arguments: &Arguments, asked: &RequestedPlace) -> Result<u8, Error> {
+fn one(arguments: &Arguments, asked: &RequestedPlace, watched: &Watched) -> Result<u8, Error> {
     let start = Instant::now();
-    let interrupt = Interrupt::new();
-    let done = Arc::new(Mutex::new(Done::default()));
-    let of_bar = done.clone();
-    let watched = Watched::new(interrupt.clone(), 0, move || of_bar.lock().blocks())?;
-    let place = asked.find_settled(&interrupt)?;
-    tables::left_out(&place, &interrupt)?;
+    let interrupt = &watched.interrupt;
+    let place = asked.find_settled(interrupt)?;
+    tables::left_out(&place, interrupt)?;
     let mut collected = Collected::default();
     if place.is_directory() {
-        tables::walk(&place, &interrupt, &mut |met| collected.directory(&place, met, &interrupt))?;
+        tables::walk(&place, watched, &mut |met| collected.directory(&place, met, interrupt))?;
     } else {
         if arguments.stats && !arguments.csv {
             return Err(Error::Usage(
@@ -123,13 +119,16 @@ fn one(arguments: &Arguments, asked: &RequestedPlace) -> Result<u8, Error> {
     // Files that need no pass are not listed.
     tasks.retain(|task| {
         let wanted = if arguments.csv { task.name.ends_with(".csv") } else { !arguments.stats };
-        wanted && !task.is_free(&interrupt)
+        wanted && !task.is_free(interrupt)
     });
     if arguments.stats || !arguments.csv {
         // Statistics come last, since every other pass over a column also learns them.
         tasks.extend(statistics);
     }
-    watched.expect(tasks.iter().map(|task| task.work.progress().1).sum());
+    watched.step(Unit::Blocks, tasks.iter().map(|task| task.work.progress().1).sum());
+    let works: Vec<Work> = tasks.iter().map(|task| task.work.clone()).collect();
+    // A pass over one file may do work of another: it learns statistics.
+    watched.follow(move || (works.iter().map(|work| work.progress().0).sum(), None));
 
     let (mut kept, mut was_kept, mut arithmetic) = (0_u64, 0_u64, 0_u64);
     let width = tasks.iter().map(|task| task.name.chars().count()).max().unwrap_or(0).min(60);
@@ -137,15 +136,13 @@ fn one(arguments: &Arguments, asked: &RequestedPlace) -> Result<u8, Error> {
         if interrupt.is_raised() {
             break;
         }
-        watched.say(&task.name);
-        done.lock().now = Some(task.work.clone());
+        watched.name(&task.name, "preparing");
         let begun = Instant::now();
         let outcome = match &task.work {
-            Work::File(file) => prepare(file, &place, &interrupt),
-            Work::Statistics { .. } => learn(&task.work, &place, &interrupt),
+            Work::File(file) => prepare(file, &place, interrupt),
+            Work::Statistics { .. } => learn(&task.work, &place, interrupt),
         };
         let seconds = begun.elapsed().as_secs_f64();
-        done.lock().end();
         let Some(outcome) = outcome else { break };
         let said = match outcome {
             Outcome::Kept(what) => {
@@ -168,13 +165,12 @@ fn one(arguments: &Arguments, asked: &RequestedPlace) -> Result<u8, Error> {
         watched.write(&format!("{:width$}  {said}", task.name))?;
     }
     let interrupted = interrupt.is_raised();
-    watched.finish();
     let folder = place.session.store.kept().folder().map(|folder| folder.display().to_string()).unwrap_or_default();
     let mut parts = vec![format!("{kept} kept")];
     parts.extend((was_kept > 0).then(|| format!("{was_kept} kept before")));
     parts.extend((arithmetic > 0).then(|| format!("{arithmetic} take no pass")));
     parts.extend((failures > 0).then(|| format!("{failures} failed")));
-    let decoded = HumanBytes(place.session.store.counters().bytes_decoded.get());
+    let decoded = progress::bytes(place.session.store.counters().bytes_decoded.get());
     let what = if tasks.is_empty() && failures == 0 {
         "nothing here takes a pass".to_owned()
     } else {
@@ -182,7 +178,7 @@ fn one(arguments: &Arguments, asked: &RequestedPlace) -> Result<u8, Error> {
     };
     let seconds = start.elapsed().as_secs_f64();
     let line = format!("{}{what}; in {}; {seconds:.1} s, {decoded} decoded", place.prefix(None), printable(&folder));
-    writeln!(std::io::stdout(), "{line}").map_err(Error::io("standard output"))?;
+    watched.write(&line)?;
     if interrupted {
         say!("hepfs: interrupted; results listed above stay in the cache");
         return Ok(INTERRUPTED);
@@ -252,8 +248,8 @@ impl Collected {
     fn failed(&mut self, prefix: &str, path: &str, reason: &str) -> Result<bool, Error> {
         self.failures += 1;
         let line = tables::about(path, &format!("FAILED: {reason}"));
-        writeln!(std::io::stdout(), "{prefix}{line}").map_err(Error::io("standard output"))?;
-        Ok(false)
+        let written = progress::above(|| writeln!(std::io::stdout(), "{prefix}{line}"));
+        written.map_err(Error::io("standard output")).map(|()| false)
     }
 }
 
@@ -273,25 +269,6 @@ impl Work {
             Work::File(file) => file.progress().map_or((0, 1), |progress| (progress.done, progress.all)),
             Work::Statistics { learner, .. } => learner.progress(),
         }
-    }
-}
-
-/// Progress so far.
-#[derive(Default)]
-struct Done {
-    /// Blocks of finished tasks.
-    before: u64,
-    /// The task in progress.
-    now: Option<Work>,
-}
-
-impl Done {
-    fn blocks(&self) -> u64 {
-        self.before + self.now.as_ref().map_or(0, |work| work.progress().0)
-    }
-
-    fn end(&mut self) {
-        self.before += self.now.take().map_or(0, |work| work.progress().1);
     }
 }
 

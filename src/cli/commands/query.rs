@@ -1,7 +1,6 @@
 //! `hepfs query SOURCE:table EXPRESSION`: prints the rows of a table that satisfy an expression, without a mount.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,15 +9,15 @@ use std::time::Instant;
 
 use clap::Args;
 
+use crate::activity::Unit;
 use crate::cli::Error;
 use crate::cli::options::{ReadingOptions, Showing};
-use crate::cli::place::Place;
+use crate::cli::place::{Place, short_name};
 use crate::cli::progress::Watched;
-use crate::cli::rows::{self, Keeping, Output, OutputFormat, OutputOptions, OutputTarget};
+use crate::cli::rows::{self, Keeping, Output, OutputFormat, OutputOptions, OutputTarget, Share};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::table_of;
 use crate::query::{self, BoundPredicate, Explained, Predicate, Query, Selection, SortError, expression};
-use crate::source::Interrupt;
 use crate::store;
 use crate::table::Table;
 use crate::views::printable;
@@ -109,9 +108,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     .write()
 }
 
-/// Writes a table; the numbers are the work done before and the counter of work done now, for the progress bar. Returns
-/// the number of rows, and the bytes of a kept file.
-type Write<'a> = dyn Fn(&Table, &Watched, u64, &AtomicU64) -> Result<Written, Error> + 'a;
+/// Writes a table; this is a share of the command's work. Returns the number of rows, and the bytes of a kept file.
+type Write<'a> = dyn Fn(&Table, Share) -> Result<Written, Error> + 'a;
 
 /// Number of rows written, and the bytes of the file or folder, if one is kept.
 type Written = (u64, Option<u64>);
@@ -156,16 +154,19 @@ impl RowsRequest<'_> {
             _ if self.writing.format.is_none_or(|format| format == OutputFormat::Parquet) => OutputFormat::Parquet,
             _ => return Err(Error::Usage("--partition-by: partitions are Parquet files".into())),
         };
-        let interrupt = Interrupt::new();
+        let source = || self.sources.first().map(|source| short_name(source)).unwrap_or_default();
+        let title = self.output.and_then(Path::file_name).map_or_else(source, |name| name.display().to_string());
+        let watched = Watched::new(title, if self.keeping.is_some() { "exporting" } else { "writing" })?;
+        let interrupt = &watched.interrupt;
         let separator = self.showing.csv_separator.or_else(|| rows::separator_of(self.output?));
         let showing = Showing { csv_separator: separator, ..self.showing.clone() };
         let session = self.reading.session(showing.settings()?)?;
         let place = match (self.table, self.sources) {
-            (Some(table), sources) => Place::of_many(sources, table, session, &interrupt)?,
-            (None, [source]) => Place::open(source, session, &interrupt)?,
+            (Some(table), sources) => Place::of_many(sources, table, session, interrupt)?,
+            (None, [source]) => Place::open(source, session, interrupt)?,
             (None, _) => return Err(Error::Usage("several SOURCEs: give --table".into())),
         };
-        let table = table_of(&place, true, &interrupt)?;
+        let table = table_of(&place, true, &watched)?;
         let explained = |error: query::Error| Error::Usage(explained(self.text(), &error));
         let none = Query { predicate: Predicate::All(Vec::new()), order: Vec::new(), limit: None };
         let asked = self.expression.map(expression::query).transpose().map_err(explained)?;
@@ -181,13 +182,9 @@ impl RowsRequest<'_> {
             (None, []) => OutputTarget::Standard,
             (None, _) => return Err(Error::Usage("--partition-by: name a folder for the files with `-o`".into())),
         };
-        let write = |table: &Table, watched: &Watched, before: u64, done: &AtomicU64| {
-            if matches!(target, OutputTarget::Standard) {
-                // A bar would get in the way of rows as text.
-                watched.finish();
-            }
-            let all = |all| watched.expect(before.saturating_add(all));
-            let bytes = rows::write(table, (format, self.keeping), &target, &place, (done, &all), &interrupt)?;
+        let write = |table: &Table, share: Share| {
+            watched.expect(share.before.saturating_add(table.rows.saturating_mul(share.row)));
+            let bytes = rows::write(table, (format, self.keeping), &target, &place, (&watched, share))?;
             Ok((table.rows, bytes))
         };
         let outcome = if query.predicate == Predicate::All(Vec::new()) && query.order.is_empty() {
@@ -197,12 +194,10 @@ impl RowsRequest<'_> {
             if let Some(most) = query.limit {
                 query::first(&mut all, most);
             }
-            let done = Arc::new(AtomicU64::new(0));
-            let of_bar = done.clone();
-            let watched = Watched::new(interrupt.clone(), 0, move || of_bar.load(Ordering::Relaxed))?;
-            write(&all, &watched, 0, &done)
+            watched.step(Unit::Rows, 0);
+            write(&all, Share { before: 0, row: 1 })
         } else {
-            RowsRequest { writing: &writing, ..*self }.select(&table, &query, &place, &interrupt, &write)
+            RowsRequest { writing: &writing, ..*self }.select(&table, &query, &place, &watched, &write)
         };
         if interrupt.is_raised() {
             say!("hepfs: interrupted");
@@ -215,9 +210,15 @@ impl RowsRequest<'_> {
         if let (Some(output), Some(bytes), Some(_)) = (self.output, bytes, self.keeping) {
             let seconds = begun.elapsed().as_secs_f64();
             let line = format!("{}  {rows} rows  {bytes} bytes  {seconds:.3} s", output.display());
-            writeln!(std::io::stdout(), "{}", printable(&line)).map_err(Error::io("standard output"))?;
+            watched.write(&printable(&line))?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Number of columns to write, at least 1.
+    fn width(&self, table: &Table) -> u64 {
+        let columns = if self.writing.columns.is_empty() { table.columns.len() } else { self.writing.columns.len() };
+        columns.max(1) as u64
     }
 
     fn text(&self) -> &str {
@@ -230,9 +231,10 @@ impl RowsRequest<'_> {
         table: &Table,
         query: &Query,
         place: &Place,
-        interrupt: &Interrupt,
+        watched: &Watched,
         write: &Write,
     ) -> Result<Written, Error> {
+        let interrupt = &watched.interrupt;
         let explained = |error: query::Error| Error::Usage(explained(self.text(), &error));
         let failed = |error: store::Error| place.failed(error.into());
         let store = &place.session.store;
@@ -243,32 +245,50 @@ impl RowsRequest<'_> {
             let bound = BoundPredicate::trusting(table, &query.predicate, place.session.trust).map_err(explained)?;
             let selection = Selection::new(&table.path, rows, bound, store, None);
             let selection = Arc::new(selection.map_err(failed)?);
-            let (of_bar, done) = (selection.clone(), Arc::new(AtomicU64::new(0)));
-            let (of_written, before) = (done.clone(), selection.progress().all);
-            let position = move || of_bar.progress().done.saturating_add(of_written.load(Ordering::Relaxed));
-            let watched = Watched::new(interrupt.clone(), before, position)?;
+            // What is read for conditions, read for keys, gathered in order and written counts as values. How much there
+            // will be to write follows from the matches so far. Rows in order lie in memory, so writing one takes as
+            // little time as reading a value.
+            let search = rows.saturating_mul(selection.columns());
+            let (width, keys) = (self.width(table), query.order.len() as u64);
+            let row = if keys > 0 { 1 } else { width };
+            let later = if keys > 0 { keys.saturating_add(width).saturating_add(row) } else { row };
+            let (its, limit) = (selection.clone(), most.unwrap_or(u64::MAX));
+            watched.step(Unit::Values, search);
+            watched.follow(move || {
+                let found = its.so_far();
+                let later = found.expected.min(limit).saturating_mul(later);
+                (found.rows.saturating_mul(its.columns()), Some(search.saturating_add(later)))
+            });
             let found = selection.selected(interrupt).map_err(failed).and_then(|selected| {
                 if most.is_some_and(|most| selected.len() < most) && rows < table.rows {
                     return Ok(None);
                 }
                 let mut filtered = query::filtered(table, &selected, self.text());
+                let mut before = search;
                 if query.order.is_empty() {
                     self.writing.choose(&mut filtered);
                     if let Some(most) = most {
                         query::first(&mut filtered, most);
                     }
                 } else {
-                    let places = query::places(&filtered, &query.order, query.limit, store, interrupt);
+                    let done = Arc::<AtomicU64>::default();
+                    let sorted = done.clone();
+                    watched.follow(move || (search.saturating_add(sorted.load(Ordering::Relaxed)), None));
+                    watched.expect(search.saturating_add(filtered.rows.saturating_mul(later)));
+                    watched.turn();
+                    let places = query::places(&filtered, &query.order, query.limit, store, (&done, interrupt));
                     let places = places.map_err(|error| match error {
                         SortError::Rows(error) => failed(error),
                         SortError::Query(error) => explained(error),
                     })?;
+                    watched.turn();
                     self.writing.choose(&mut filtered);
-                    filtered = query::held(filtered, &places, store, interrupt).map_err(failed)?;
+                    filtered = query::held(filtered, &places, store, (&done, interrupt)).map_err(failed)?;
+                    before = before.saturating_add(done.load(Ordering::Relaxed));
                 }
-                write(&filtered, &watched, before, &done).map(Some)
+                watched.turn();
+                write(&filtered, Share { before, row }).map(Some)
             });
-            drop(watched);
             let Some(written) = found.transpose() else {
                 rows = table.rows.min(rows.saturating_mul(8));
                 continue;

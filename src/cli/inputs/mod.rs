@@ -31,6 +31,7 @@ pub(super) use self::typed::Typed;
 use super::Error;
 use super::options::SEPARATOR;
 use super::rows::separator_of;
+use crate::activity::{Unit, Work};
 use crate::dialects::table_writer::Profile;
 use crate::source::{Identity, Interrupt};
 use crate::store::cores;
@@ -41,6 +42,9 @@ const BATCH: u64 = 4 << 20;
 
 /// Most rows of a batch.
 const MOST_ROWS: u64 = 65_536;
+
+/// Bytes to read ahead.
+const AHEAD: usize = 1 << 20;
 
 /// Batches queued for each thread.
 const WAITING: usize = 2;
@@ -69,6 +73,11 @@ trait Input: Send + Sync {
     /// Number of rows, if the file states it.
     fn rows(&self) -> Option<u64> {
         None
+    }
+
+    /// Number of rows that were counted, for progress, if the file does not state them.
+    fn counted(&self) -> Option<u64> {
+        self.rows()
     }
 
     /// Whether a column is read without the others.
@@ -106,6 +115,29 @@ struct Source {
     identity: Identity,
 }
 
+/// A reader whose bytes are listed as work.
+struct Counting<R> {
+    reader: R,
+    work: Work,
+}
+
+impl<R> Counting<R> {
+    /// Counts bytes out of so many; 0: not known.
+    fn new(reader: R, title: &str, doing: &'static str, bytes: u64) -> Self {
+        let work = Work::begin(title, doing, Unit::Bytes);
+        work.expect(bytes);
+        Self { reader, work }
+    }
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.reader.read(room)?;
+        self.work.add(count as u64);
+        Ok(count)
+    }
+}
+
 impl Source {
     fn new(file: File, path: Option<PathBuf>) -> std::io::Result<Self> {
         let identity = Identity::of(&file.metadata()?);
@@ -115,6 +147,14 @@ impl Source {
     /// Whether the file is unchanged since it was opened.
     fn is_unchanged(&self) -> bool {
         self.path.is_none() || self.file.metadata().is_ok_and(|now| Identity::of(&now).same_content_as(&self.identity))
+    }
+
+    /// As [`Source::reader`]; what it reads is listed as work.
+    fn counting(&self, doing: &'static str) -> std::io::Result<BufReader<Counting<File>>> {
+        let title = self.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        let file = self.reader()?;
+        let bytes = file.metadata()?.len();
+        Ok(BufReader::with_capacity(AHEAD, Counting::new(file, &title, doing, bytes)))
     }
 
     /// Opens another reader of these bytes, from the first one on.
@@ -220,6 +260,11 @@ impl Inputs {
     /// Number of rows, if all files state theirs.
     pub fn rows(&self) -> Option<u64> {
         self.files.iter().map(|(_, file)| file.rows()).sum()
+    }
+
+    /// Number of rows to expect, as far as they were stated or counted.
+    pub fn expected(&self) -> Option<u64> {
+        self.files.iter().map(|(_, file)| file.counted()).sum()
     }
 
     /// The files' own statements about the values of a column; `None`: some file states nothing.
@@ -343,8 +388,9 @@ pub(super) enum Failed<E> {
 }
 
 fn source(name: &OsString) -> Result<Source, Error> {
-    let keep = |input: &mut dyn Read| {
-        let (mut kept, mut input) = (tempfile::tempfile()?, BufReader::new(input));
+    let keep = |input: &mut dyn Read, bytes: u64| {
+        let input = Counting::new(input, &name.to_string_lossy(), "reading", bytes);
+        let (mut kept, mut input) = (tempfile::tempfile()?, BufReader::with_capacity(AHEAD, input));
         let copied = match is_gzip(input.fill_buf()?) {
             true => std::io::copy(&mut MultiGzDecoder::new(input), &mut kept),
             false => std::io::copy(&mut input, &mut kept),
@@ -352,7 +398,7 @@ fn source(name: &OsString) -> Result<Source, Error> {
         copied.and_then(|_| Source::new(kept, None))
     };
     if name == "-" {
-        return keep(&mut std::io::stdin().lock()).map_err(Error::io("keeping standard input"));
+        return keep(&mut std::io::stdin().lock(), 0).map_err(Error::io("keeping standard input"));
     }
     let path = PathBuf::from(name);
     let shown = path.display().to_string();
@@ -364,7 +410,7 @@ fn source(name: &OsString) -> Result<Source, Error> {
     // Pipes and compressed files cannot be read a second time, so they are copied.
     let mut first = [0; GZIP.len()];
     let is_plain = metadata.is_file() && !(file.read_exact_at(&mut first, 0).is_ok() && is_gzip(&first));
-    if is_plain { Source::new(file, Some(path)) } else { keep(&mut file) }.map_err(Error::io(shown))
+    if is_plain { Source::new(file, Some(path)) } else { keep(&mut file, metadata.len()) }.map_err(Error::io(shown))
 }
 
 /// The first bytes of gzip (RFC 1952 §2.3.1).

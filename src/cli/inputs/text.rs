@@ -7,13 +7,10 @@ use arrow_array::cast::AsArray;
 use arrow_csv::reader::Format;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
-use super::{Batches, Input, Source, Typed, batch_rows};
+use super::{AHEAD, Batches, Input, Source, Typed, batch_rows};
 
 /// Most rows of a batch.
 const ROWS: usize = 8192;
-
-/// Bytes to read ahead.
-const AHEAD: usize = 1 << 20;
 
 /// A file of lines.
 pub(super) struct Text {
@@ -21,6 +18,8 @@ pub(super) struct Text {
     schema: SchemaRef,
     /// The format of CSV; `None`: NDJSON.
     format: Option<Format>,
+    /// Number of rows.
+    rows: usize,
     /// Rows of a batch, by the mean length of lines.
     batch: usize,
 }
@@ -31,14 +30,13 @@ impl Text {
         let separator =
             separator.map_err(|_| ArrowError::ParseError("a separator is one character of ASCII".into()))?;
         let format = Format::default().with_header(true).with_delimiter(separator);
-        let (schema, rows) = format.infer_schema(BufReader::with_capacity(AHEAD, source.reader()?), None)?;
+        let (schema, rows) = format.infer_schema(source.counting("finding types")?, None)?;
         let schema = in_zones(&schema, &format, &source, rows)?;
         Self::new(source, &schema, types, Some(format), rows)
     }
 
     pub fn ndjson(source: Source, types: &[Typed]) -> Result<Self, ArrowError> {
-        let mut reader = BufReader::with_capacity(AHEAD, source.reader()?);
-        let (schema, rows) = arrow_json::reader::infer_json_schema(&mut reader, None)?;
+        let (schema, rows) = arrow_json::reader::infer_json_schema(source.counting("finding types")?, None)?;
         Self::new(source, &schema, types, None, rows)
     }
 
@@ -50,7 +48,7 @@ impl Text {
         rows: usize,
     ) -> Result<Self, ArrowError> {
         let batch = batch_rows(source.reader()?.metadata()?.len(), rows as u64).min(ROWS);
-        Ok(Self { source, schema: typed(schema, types), format, batch })
+        Ok(Self { source, schema: typed(schema, types), format, rows, batch })
     }
 }
 
@@ -68,7 +66,7 @@ fn in_zones(schema: &Schema, format: &Format, source: &Source, rows: usize) -> R
         // The reader holds all fields of a batch, whichever are wanted.
         let batch = batch_rows(source.reader()?.metadata()?.len(), rows as u64).min(ROWS);
         let builder = builder.with_projection(times.clone()).with_batch_size(batch);
-        for batch in builder.build_buffered(BufReader::with_capacity(AHEAD, source.reader()?))? {
+        for batch in builder.build_buffered(source.counting("finding types")?)? {
             for (met, column) in met.iter_mut().zip(batch?.columns()) {
                 for time in column.as_string::<i32>().iter().flatten() {
                     // Anything after the clock is a zone: `Z`, `+02:00`, ` Europe/Paris`.
@@ -107,6 +105,10 @@ fn typed(schema: &Schema, types: &[Typed]) -> SchemaRef {
 impl Input for Text {
     fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    fn counted(&self) -> Option<u64> {
+        Some(self.rows as u64)
     }
 
     fn scan(&self, columns: &[usize]) -> Result<Batches, ArrowError> {

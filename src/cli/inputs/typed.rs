@@ -131,6 +131,10 @@ impl Input for Cast {
         self.input.rows()
     }
 
+    fn counted(&self) -> Option<u64> {
+        self.input.counted()
+    }
+
     fn is_columnar(&self) -> bool {
         self.input.is_columnar()
     }

@@ -8,8 +8,7 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -18,13 +17,14 @@ use self::one::One;
 use super::Error;
 use super::inputs::{Inputs, SortBy};
 use super::options::size;
+use super::place::short_name;
 use super::progress::Watched;
 use super::rows::{OutputFormat, no_folder};
 use super::signals::INTERRUPTED;
+use crate::activity::Unit;
 use crate::dialects::index_writer::{self, IndexKind};
 use crate::dialects::table_writer::Options;
 use crate::h5::{self, Exclusive};
-use crate::source::Interrupt;
 use crate::views::printable;
 
 /// Least memory of a run, in bytes.
@@ -123,18 +123,25 @@ impl TargetFile<'_> {
 
 /// A run that writes tables, with its progress and its interrupt.
 pub(super) struct Production {
-    /// Rows handled so far in the current step, counted once for each column.
-    done: Arc<AtomicU64>,
-    watched: Watched,
-    pub interrupt: Interrupt,
+    pub watched: Watched,
+    /// The file written, in the line of progress.
+    title: String,
 }
 
 impl Production {
-    pub fn new() -> Result<Self, Error> {
-        let (interrupt, done) = (Interrupt::new(), Arc::new(AtomicU64::new(0)));
-        let shown = done.clone();
-        let watched = Watched::new(interrupt.clone(), 0, move || shown.load(Ordering::Relaxed))?;
-        Ok(Self { done, watched, interrupt })
+    /// Begins to write to the file `title`; `doing` is the verb until the first step.
+    ///
+    /// # Errors
+    /// As [`Watched::new`].
+    pub fn new(title: &OsStr, doing: &'static str) -> Result<Self, Error> {
+        let title = short_name(title);
+        Ok(Self { watched: Watched::new(title.clone(), doing)?, title })
+    }
+
+    /// Begins a step of `all` units; 0: not known.
+    fn step(&self, doing: &'static str, unit: Unit, all: u64) {
+        self.watched.name(&self.title, doing);
+        self.watched.step(unit, all);
     }
 
     /// Calls `write` for an existing file, or for a new one, which gets its name once all is written.
@@ -148,13 +155,15 @@ impl Production {
             write(self, &TargetFile { file, path: file })
         } else {
             let partial = Partial::new(file)?;
-            write(self, &TargetFile { file, path: &partial.path }).and_then(|code| match self.interrupt.is_raised() {
-                true => Err(Error::Usage("interrupted".into())),
-                false => partial.keep(file).map(|()| code),
+            write(self, &TargetFile { file, path: &partial.path }).and_then(|code| {
+                match self.watched.interrupt.is_raised() {
+                    true => Err(Error::Usage("interrupted".into())),
+                    false => partial.keep(file).map(|()| code),
+                }
             })
         };
         match outcome {
-            Err(_) if self.interrupt.is_raised() => {
+            Err(_) if self.watched.interrupt.is_raised() => {
                 say!("hepfs: interrupted; only the tables listed above were written");
                 Ok(ExitCode::from(INTERRUPTED))
             }
@@ -167,7 +176,7 @@ impl Production {
     /// # Errors
     /// If the output is closed.
     pub fn tell(&self, line: &str) -> Result<(), Error> {
-        self.watched.finish();
+        self.watched.hide();
         writeln!(std::io::stdout(), "{}", printable(line)).map_err(Error::io("standard output"))
     }
 

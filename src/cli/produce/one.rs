@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use parking_lot::Mutex;
 
 use super::{BuiltIndexes, Job, Mode, Production, TargetFile};
+use crate::activity::Unit;
 use crate::cli::Error;
 use crate::cli::indexing::{IndexBuilder, LockedTable};
 use crate::cli::inputs::{Failed, Inputs, Sorted};
 use crate::cli::place::Place;
+use crate::cli::progress::Watched;
 use crate::cli::tables::table_of;
 use crate::dialects::IndexOptions;
 use crate::dialects::index_writer::{self, IndexKind};
@@ -85,7 +86,7 @@ impl One<'_> {
         });
         match built {
             Ok(()) => said.insert(0, line),
-            Err(error) if is_new || self.production.interrupt.is_raised() => return Err(error),
+            Err(error) if is_new || self.production.watched.interrupt.is_raised() => return Err(error),
             Err(error) => {
                 return Err(Error::Usage(format!("{error}; the table is written, but without this index")));
             }
@@ -110,7 +111,7 @@ impl One<'_> {
 
     /// The search indexes to build, and how many of them the existing table has.
     fn indexes(&self, place: &OsStr, is_there: bool) -> Result<(Vec<(String, IndexKind)>, usize), Error> {
-        let interrupt = &self.production.interrupt;
+        let interrupt = &self.production.watched.interrupt;
         let mut wanted: Vec<(String, IndexKind)> = Vec::new();
         for indexes in self.job.indexes {
             if let BuiltIndexes::Of(column, kinds) = indexes {
@@ -119,7 +120,7 @@ impl One<'_> {
         }
         let mut renewed = 0;
         if is_there && !self.job.indexes.is_empty() {
-            let opened = LockedTable::new(place, self.session(), interrupt)?;
+            let opened = LockedTable::new(place, self.session(), &self.production.watched)?;
             if self.job.indexes.contains(&BuiltIndexes::Kept) {
                 let known = opened.indexed(interrupt)?.into_iter();
                 wanted.extend(known.filter(|(column, _)| self.inputs.fields.find(column).is_some()));
@@ -148,15 +149,13 @@ impl One<'_> {
             locked: exclusive,
             options: &IndexOptions::of_table(self.job.options),
             memory: self.job.running.memory,
-            interrupt: &self.production.interrupt,
+            watched: &self.production.watched,
         };
         let each = || wanted.iter().map(|(column, kind)| (column.as_str(), *kind));
         let rows = builder.rows(each())?;
-        self.production.done.store(0, Ordering::Relaxed);
-        self.production.watched.say("building search indexes");
-        self.production.watched.expect(rows);
+        self.production.step("indexing", Unit::Rows, rows);
         for (column, kind) in each() {
-            say(builder.build(column, kind, &self.production.done)?)?;
+            say(builder.build(column, kind)?)?;
         }
         Ok(())
     }
@@ -164,9 +163,9 @@ impl One<'_> {
     /// Sorts the rows, if requested.
     fn sort(&self, target: &TargetFile<'_>) -> Result<(), Error> {
         let Some(by) = self.job.sort_by.filter(|_| self.sorted.get().is_none()) else { return Ok(()) };
-        self.begin("sorting", 1);
+        self.production.step("sorting", Unit::Rows, self.inputs.expected().unwrap_or(0));
         let folder = target.file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let (done, interrupt) = (&self.production.done, &self.production.interrupt);
+        let Watched { done, interrupt, .. } = &self.production.watched;
         let sorted =
             by.sort(self.inputs, self.job.running.memory / 2, folder, done, interrupt).map_err(Error::Usage)?;
         self.sorted.get_or_init(|| sorted);
@@ -178,7 +177,7 @@ impl One<'_> {
     /// # Errors
     /// If the mode forbids changing it, or the object is not a table of the kind to be written.
     fn there(&self, target: &TargetFile<'_>) -> Result<Option<There>, Error> {
-        let interrupt = &self.production.interrupt;
+        let interrupt = &self.production.watched.interrupt;
         let session = self.session();
         let root = Place::open(target.file.as_os_str(), session.clone(), interrupt)?;
         root.spot.children(interrupt).map_err(|error| root.failed(error))?;
@@ -189,7 +188,8 @@ impl One<'_> {
         }
         let name = self.place(target);
         let refused = |reason: &str| Error::Usage(format!("{}: {reason}", printable(&name.to_string_lossy())));
-        let found = Place::open(&name, session, interrupt).and_then(|place| table_of(&place, false, interrupt));
+        let found =
+            Place::open(&name, session, interrupt).and_then(|place| table_of(&place, false, &self.production.watched));
         let Some(known) = found.ok().filter(|known| table_writer::is_own(known)) else {
             return Err(refused("something else is there, and stays: name another path"));
         };
@@ -237,7 +237,7 @@ impl One<'_> {
             match self.write_into(&table, exclusive, replaces) {
                 Ok(rows) => {
                     let told = table.told().filter_map(|column| Some((column.name, column.note?)));
-                    self.production.watched.finish();
+                    self.production.watched.hide();
                     told.for_each(|(name, note)| say!("hepfs: column {name:?}: {}", printable(note)));
                     return Ok(Some(rows));
                 }
@@ -262,7 +262,7 @@ impl One<'_> {
         (file, known): There,
         renewed: usize,
     ) -> Result<Option<u64>, Error> {
-        let interrupt = &self.production.interrupt;
+        let interrupt = &self.production.watched.interrupt;
         let fields = &self.inputs.fields;
         let table = PlannedTable::extend(&file, &known, fields, self.job.options, interrupt).map_err(|lines| {
             let what = format!("{}:{}: the rows do not fit the table", target.file.display(), self.path);
@@ -281,7 +281,7 @@ impl One<'_> {
                 Error::Usage(format!("{}: column {name:?}: {what}: {help}", target.file.display()))
             }
         })?;
-        self.production.watched.finish();
+        self.production.watched.hide();
         let stale = table.stale_indexes().saturating_sub(renewed);
         if stale > 0 {
             say!(
@@ -307,8 +307,8 @@ impl One<'_> {
         let looked = self.inputs.each(
             columns,
             None,
-            &self.production.done,
-            &self.production.interrupt,
+            &self.production.watched.done,
+            &self.production.watched.interrupt,
             |column, array| fresh[column].lock().see(array),
             |column| {
                 fresh[column].lock().finish();
@@ -324,14 +324,14 @@ impl One<'_> {
         Ok(())
     }
 
-    fn begin(&self, what: &str, columns: usize) {
-        self.production.done.store(0, Ordering::Relaxed);
-        self.production.watched.say(what);
-        self.production.watched.expect(self.inputs.rows().unwrap_or(0).saturating_mul(columns as u64));
+    /// Begins a step that handles all rows of some columns.
+    fn begin(&self, doing: &'static str, columns: usize) {
+        let values = self.inputs.expected().unwrap_or(0).saturating_mul(columns as u64);
+        self.production.step(doing, Unit::Values, values);
     }
 
     fn check(&self) -> Result<(), Error> {
-        if self.production.interrupt.is_raised() { Err(Error::Usage("interrupted".into())) } else { Ok(()) }
+        if self.production.watched.interrupt.is_raised() { Err(Error::Usage("interrupted".into())) } else { Ok(()) }
     }
 
     fn failed(&self, failed: Failed<Failure>) -> Error {
@@ -367,9 +367,10 @@ impl One<'_> {
     /// Writes the table into an existing file; returns its number of rows.
     fn write_into(&self, table: &PlannedTable, exclusive: &Exclusive, replaces: bool) -> Result<u64, Stopped> {
         let refused = |error: h5::WriteError| Stopped::Error(index_writer::Error::from(error).into());
-        let mut writing = exclusive.writer(&h5::Options::default(), &self.production.interrupt).map_err(refused)?;
+        let mut writing =
+            exclusive.writer(&h5::Options::default(), &self.production.watched.interrupt).map_err(refused)?;
         let failed = |error: index_writer::Error| Stopped::Error(error.into());
-        let mut writer = TableWriter::begin(table, &mut writing, &self.production.interrupt).map_err(failed)?;
+        let mut writer = TableWriter::begin(table, &mut writing, &self.production.watched.interrupt).map_err(failed)?;
         let encoders: Vec<_> =
             table.encoders(self.job.running.memory / 4).into_iter().map(|encoder| Mutex::new(Some(encoder))).collect();
         let encoded: Vec<_> = encoders.iter().map(|_| Mutex::new(Encoded::default())).collect();
@@ -378,8 +379,9 @@ impl One<'_> {
         let (sender, receiver) = crossbeam_channel::bounded((fitting as usize).clamp(1, WAITING * cores()));
         let outcome = std::thread::scope(|scope| {
             let encoding = scope.spawn(|| self.encode(&encoders, &encoded, sender));
-            let written =
-                receiver.iter().try_for_each(|piece| writer.put(&piece, &mut writing, &self.production.interrupt));
+            let written = receiver
+                .iter()
+                .try_for_each(|piece| writer.put(&piece, &mut writing, &self.production.watched.interrupt));
             // Unblocks the encoder after an error of the writer.
             drop(receiver);
             let encoding = encoding.join();
@@ -394,7 +396,7 @@ impl One<'_> {
         self.check().and_then(|()| self.inputs.unchanged()).map_err(Stopped::Error)?;
         let encoded: Vec<Encoded> = encoded.into_iter().map(Mutex::into_inner).collect();
         let rows = encoded.first().map_or(0, |encoded| encoded.rows);
-        writer.finish(&encoded, replaces, &mut writing, &self.production.interrupt).map_err(failed)?;
+        writer.finish(&encoded, replaces, &mut writing, &self.production.watched.interrupt).map_err(failed)?;
         Ok(rows)
     }
 
@@ -413,8 +415,8 @@ impl One<'_> {
         self.inputs.each(
             &all,
             self.sorted.get(),
-            &self.production.done,
-            &self.production.interrupt,
+            &self.production.watched.done,
+            &self.production.watched.interrupt,
             |column, array| match encoders[column].lock().as_mut() {
                 Some(encoder) => encoder.push(array, &mut { take }),
                 None => Ok(()),

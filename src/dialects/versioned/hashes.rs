@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::history::{NEWEST_DATA, VersionsGroup, member};
 use super::{STORE, finding, rules};
+use crate::activity::{Unit, Work};
 use crate::catalogue::{self, Class, Layout, Object, Target, join, product};
 use crate::dialects::attributes::integer;
 use crate::source::Interrupt;
@@ -128,10 +129,13 @@ impl<'a> Chunks<'a> {
     fn verify(&mut self, hashes: &StoredDataset, largest: Option<i128>) -> Result<Option<String>, Error> {
         let Some(places) = places(hashes) else { return Ok(None) };
         let all = hashes.len().min(largest.and_then(|largest| u64::try_from(largest).ok()).unwrap_or(0));
+        let work = Work::begin(self.raw.path().trim_matches('/'), "comparing hashes", Unit::Blocks);
+        work.expect(all);
         let size = hashes.element_size();
         let (mut others, mut outside, mut first) = (0, 0, None);
         for start in (0..all).step_by(BATCH as usize) {
             let end = all.min(start + BATCH);
+            work.reach(start);
             let mut records = vec![0; ((end - start) * size) as usize];
             hashes.read_bytes(start * size, &mut records, self.interrupt)?;
             for record in records.chunks_exact(size as usize) {

@@ -92,6 +92,11 @@ impl Measure<u32> for Evaluation {
 }
 
 impl Evaluation {
+    /// Returns the number of columns that the conditions read.
+    pub fn columns(&self) -> usize {
+        self.bound.columns.len()
+    }
+
     pub fn new(path: &str, rows: u64, bound: BoundPredicate, store: &Arc<Store>) -> Self {
         let matches = Cache::new(store.budget());
         Self { path: path.to_owned(), rows, bound, matches, store: store.clone(), done: WorkDone::default() }

@@ -82,6 +82,15 @@ pub struct Explained {
     pub kept: bool,
 }
 
+/// How far a search is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SoFar {
+    /// Number of rows searched.
+    pub rows: u64,
+    /// Estimated number of rows that match.
+    pub expected: u64,
+}
+
 impl Selection {
     /// Returns a selection among `rows` rows. `path` is the table's, for errors; `keeper` keeps the results. Reads
     /// nothing.
@@ -154,6 +163,23 @@ impl Selection {
     /// Returns the search indexes that cannot be used before verification.
     pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
         self.evaluation.unverified()
+    }
+
+    /// Returns the number of columns that the conditions read, at least 1.
+    pub fn columns(&self) -> u64 {
+        self.evaluation.columns().max(1) as u64
+    }
+
+    /// Returns how far the search is, and how many rows it will find if those to come match as often.
+    pub fn so_far(&self) -> SoFar {
+        let all = self.evaluation.rows;
+        let rows = self.counts.progress().done.saturating_mul(GRAIN).min(all);
+        let (first, found) = self.counts.with_first(|counts| {
+            let found: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+            ((counts.len() as u64).saturating_mul(GRAIN).min(all), found)
+        });
+        let expected = found as f64 / first.max(1) as f64 * all as f64;
+        SoFar { rows, expected: expected as u64 }
     }
 
     /// Returns the progress of the search.

@@ -17,6 +17,7 @@ use super::names::{WITHIN, partition};
 use super::part::PartFile;
 use super::schema::{CommonField, FileField, common_schema, fields};
 use super::{LeftOut, Tallies};
+use crate::activity::{Unit, Work};
 use crate::session::file::{ObjectAttributes, ShownFile};
 use crate::session::files::FileMaker;
 use crate::session::in_use::InUse;
@@ -317,6 +318,8 @@ impl MultiFileTable {
             None => self.look(candidate, interrupt),
         };
         let unknown = files.iter().filter(|candidate| candidate.known.is_none()).count();
+        let work = Work::begin(self.hdf5_path().trim_matches('/'), "looking into files", Unit::Files);
+        work.expect(files.len() as u64);
         // A thread mostly waits for its worker.
         let threads = (2 * cores()).min(MOST_AT_ONCE).min(unknown);
         thread::scope(|scope| {
@@ -332,6 +335,7 @@ impl MultiFileTable {
                 interrupt.check()?;
                 let seen = at.checked_rem(threads).and_then(|thread| told.get(thread)?.as_ref()?.recv().ok());
                 take(&candidate.path, seen.unwrap_or_else(|| look(candidate))?);
+                work.add(1);
             }
             Ok(())
         })

@@ -10,18 +10,18 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use self::values::{Read, UnreadableRows};
+use self::values::{Read, UnreadableRows, ValuesToRead};
 use super::index::report;
 use super::index::verify;
+use crate::activity::Unit;
 use crate::cli::Error;
-use crate::cli::place::NamedPlaces;
-use crate::cli::progress::Watched;
+use crate::cli::place::{NamedPlaces, short_name};
+use crate::cli::progress::{Out, Watched};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, InFile};
 use crate::dialects::{CheckOptions, Checks};
 use crate::indexes::{IndexDescription, State};
 use crate::session::Settings;
-use crate::source::Interrupt;
 use crate::store::{self, TallyCount};
 use crate::table::{self, Finding, Severity, Table, UNREADABLE};
 use crate::views::{printable, printable_json};
@@ -74,37 +74,44 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
     let mut named = arguments.named.clone();
     let cache_size = named.reading.cache_size.unwrap_or(store::Options::default().cache_size.min(CACHE));
     named.reading.cache_size = Some(cache_size);
-    named.each(&settings, 2, |asked| {
-        let interrupt = Interrupt::new();
-        let place = asked.find_settled(&interrupt)?;
-        let files = match tables::dataset(&place, &interrupt)? {
-            Some(table) => vec![tables::in_dataset(&place, table, &interrupt)?],
-            None => tables::find(&place, true, &interrupt)?,
+    named.each(&settings, ("checking", 2), |asked, watched| {
+        let interrupt = &watched.interrupt;
+        let place = asked.find_settled(interrupt)?;
+        let files = match tables::dataset(&place, interrupt)? {
+            Some(table) => vec![tables::in_dataset(&place, table, interrupt)?],
+            None => tables::find(&place, true, watched)?,
         };
         let interrupted = || say!("hepfs: interrupted; results so far stay in the cache");
         let mut read = Vec::new();
         let mut verified = files.iter().map(|_| Vec::new()).collect();
         if !arguments.quick {
-            for file in &files {
+            let planned = files.iter().map(|file| {
                 let tables = file.tables.iter().map(|(_, table)| table.as_ref());
-                let tables: Vec<&Table> = tables.filter(|table| !table.repeats).collect();
-                let Some(found) = values::read(&tables, cache_size, &interrupt)? else {
+                ValuesToRead::new(tables.filter(|table| !table.repeats).collect(), cache_size, interrupt)
+            });
+            let planned: Vec<ValuesToRead> = planned.collect();
+            // Each value of a column is read once, and once more for each search index.
+            let values = planned.iter().map(ValuesToRead::count).fold(verify::rows(&files), u64::saturating_add);
+            watched.step(Unit::Values, values);
+            for (file, planned) in files.iter().zip(planned) {
+                watched.name(&short_name(file.source.as_os_str()), "reading values");
+                let Some(found) = planned.read(&watched.done, interrupt) else {
                     interrupted();
                     return Ok(INTERRUPTED);
                 };
                 read.push(found);
             }
-            let Some(found) = verify::all(&files, &interrupt)? else {
+            let Some(found) = verify::all(&files, watched)? else {
                 interrupted();
                 return Ok(INTERRUPTED);
             };
             verified = found;
-            if place.is_whole() && !checksums(&files, &mut read, &settings, &interrupt)? {
+            if place.is_whole() && !checksums(&files, &mut read, &settings, watched) {
                 interrupted();
                 return Ok(INTERRUPTED);
             }
         }
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = BufWriter::new(Out::new());
         let mut worst = 0;
         read.resize_with(files.len(), Read::default);
         for ((file, verified), read) in files.iter().zip(&verified).zip(&read) {
@@ -120,13 +127,15 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
 }
 
 /// Verifies the checksums in files against their data; returns whether it was completed.
-fn checksums(files: &[InFile], read: &mut [Read], settings: &Settings, interrupt: &Interrupt) -> Result<bool, Error> {
-    let _watched = Watched::new(interrupt.clone(), 0, || 0)?;
+fn checksums(files: &[InFile], read: &mut [Read], settings: &Settings, watched: &Watched) -> bool {
+    let interrupt = &watched.interrupt;
+    watched.step(Unit::Files, 0);
     for (file, read) in files.iter().zip(read) {
+        watched.name(&short_name(file.source.as_os_str()), "verifying checksums");
         let Some(hdf5) = file.opened.as_ref().and_then(|opened| opened.hdf5()) else { continue };
         read.findings.extend(settings.dialects.0.iter().flat_map(|dialect| dialect.verify(hdf5, interrupt)));
     }
-    Ok(!interrupt.is_raised())
+    !interrupt.is_raised()
 }
 
 /// All faults of a file.

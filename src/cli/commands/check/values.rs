@@ -8,8 +8,6 @@ use arrow_array::ArrayRef;
 use parking_lot::Mutex;
 
 use super::held::{self, RuleTest};
-use crate::cli::Error;
-use crate::cli::progress::Watched;
 use crate::source::Interrupt;
 use crate::store::{self, ARRAY_BYTES, Flight, RowRange, Rows, SharedRows, for_each_array, on_all_cores};
 use crate::table::{Column, Finding, Table};
@@ -89,46 +87,54 @@ struct Task<'a> {
     range: RowRange,
 }
 
-/// Reads all columns of the tables, and the labels of their categories, on all cores; `cache_size` is that of the chunk
-/// cache. `None` if it was interrupted.
-///
-/// # Errors
-/// If a thread cannot be started.
-pub(super) fn read(tables: &[&Table], cache_size: u64, interrupt: &Interrupt) -> Result<Option<Read>, Error> {
-    let walk = Walk::new(tables, (cache_size / STRETCHES).max(LEAST_STRETCH), interrupt);
-    let subjects: Vec<_> = walk.tables.iter().map(|columns| columns.all.clone()).collect();
-    let lengths = subjects.iter().flatten().flatten().map(|subject| subject.len);
-    let all = lengths.fold(0, u64::saturating_add);
-    let done = Arc::new(AtomicU64::new(0));
-    let of_bar = done.clone();
-    let watched = Watched::new(interrupt.clone(), all, move || of_bar.load(Ordering::Relaxed))?;
-    watched.say("values");
-    let (walk, found) = (Mutex::new(walk), Mutex::new(BTreeMap::<(usize, usize), UnreadableRows>::new()));
-    on_all_cores(u64::MAX, || {
-        loop {
-            let Some((task, passed)) = walk.lock().next(interrupt) else { return };
-            match task.read(interrupt, &found) {
-                Ok(true) => {}
-                Ok(false) => walk.lock().leave(task.column),
-                Err(_) => return,
+/// The columns of some tables, and the labels of their categories.
+pub(super) struct ValuesToRead<'a> {
+    tables: Vec<&'a Table>,
+    walk: Walk<'a>,
+}
+
+impl<'a> ValuesToRead<'a> {
+    /// Plans to read all values; `cache_size` is that of the chunk cache.
+    pub fn new(tables: Vec<&'a Table>, cache_size: u64, interrupt: &Interrupt) -> Self {
+        let walk = Walk::new(&tables, (cache_size / STRETCHES).max(LEAST_STRETCH), interrupt);
+        Self { tables, walk }
+    }
+
+    /// Number of values.
+    pub fn count(&self) -> u64 {
+        let subjects = self.walk.tables.iter().flat_map(|columns| &columns.all).flatten();
+        subjects.map(|subject| subject.len).fold(0, u64::saturating_add)
+    }
+
+    /// Reads the values on all cores, and counts them in `done`. `None` if it was interrupted.
+    pub fn read(self, done: &AtomicU64, interrupt: &Interrupt) -> Option<Read> {
+        let subjects: Vec<_> = self.walk.tables.iter().map(|columns| columns.all.clone()).collect();
+        let (walk, found) = (Mutex::new(self.walk), Mutex::new(BTreeMap::<(usize, usize), UnreadableRows>::new()));
+        on_all_cores(u64::MAX, || {
+            loop {
+                let Some((task, passed)) = walk.lock().next(interrupt) else { return };
+                match task.read(interrupt, &found) {
+                    Ok(true) => {}
+                    Ok(false) => walk.lock().leave(task.column),
+                    Err(_) => return,
+                }
+                done.fetch_add(passed, Ordering::Relaxed);
             }
-            done.fetch_add(passed, Ordering::Relaxed);
-        }
-    });
-    watched.finish();
-    let found_in = |(table, subjects): (&&Table, Vec<Option<Arc<Subject<'_>>>>)| {
-        let mut findings = Vec::new();
-        for subject in subjects.into_iter().flatten() {
-            let found = subject.tests.iter().filter_map(|test| test.outcome(subject.path));
-            findings.extend(found.map(|found| found.by(table.judged_by)));
-        }
-        findings.extend(table.columns.iter().filter_map(held::fill_among).map(|found| found.by(table.judged_by)));
-        findings
-    };
-    Ok((!interrupt.is_raised()).then(|| Read {
-        unreadable: found.into_inner().into_values().collect(),
-        findings: tables.iter().zip(subjects).flat_map(found_in).collect(),
-    }))
+        });
+        let found_in = |(table, subjects): (&&Table, Vec<Option<Arc<Subject<'_>>>>)| {
+            let mut findings = Vec::new();
+            for subject in subjects.into_iter().flatten() {
+                let found = subject.tests.iter().filter_map(|test| test.outcome(subject.path));
+                findings.extend(found.map(|found| found.by(table.judged_by)));
+            }
+            findings.extend(table.columns.iter().filter_map(held::fill_among).map(|found| found.by(table.judged_by)));
+            findings
+        };
+        (!interrupt.is_raised()).then(|| Read {
+            unreadable: found.into_inner().into_values().collect(),
+            findings: self.tables.iter().zip(subjects).flat_map(found_in).collect(),
+        })
+    }
 }
 
 /// The columns and labels of one table that are to be read.
@@ -336,7 +342,8 @@ mod tests {
         let (id, claimed) = (ColumnId::whole(ObjectId { file: 0, address: 0 }), Claimed(facts));
         let column = Column::new("x".into(), "/t/x".into(), id, Ok(Arc::new(claimed)), Arc::default());
         let table = Table { rows: 1 << 62, columns: vec![column], ..Table::empty("/t", "HEP001") };
-        let found = read(&[&table], 0, &Interrupt::new()).unwrap().unwrap();
+        let interrupt = Interrupt::new();
+        let found = ValuesToRead::new(vec![&table], 0, &interrupt).read(&AtomicU64::default(), &interrupt).unwrap();
         let found = found.unreadable;
         assert!(found.len() == 1 && found[0].first == 0 && found[0].is_left());
         assert!((MOST_FAILURES * 100..MOST_FAILURES * 2000).contains(&found[0].rows), "{}", found[0].rows);

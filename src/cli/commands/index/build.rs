@@ -2,20 +2,19 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 
+use crate::activity::Unit;
 use crate::cli::Error;
 use crate::cli::indexing::{IndexBuilder, lock};
 use crate::cli::options::{self, ReadingOptions};
+use crate::cli::place::short_name;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::dialects::IndexOptions;
 use crate::dialects::index_writer::IndexKind;
 use crate::session::Settings;
-use crate::source::Interrupt;
 
 /// Build search indexes of columns, in their HDF5 file
 ///
@@ -53,7 +52,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let interrupt = Interrupt::new();
+    let watched = Watched::new(short_name(&arguments.place), "indexing")?;
     let locked = lock(&arguments.place)?;
     let mut kinds = arguments.kind.clone();
     kinds.sort();
@@ -64,18 +63,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         locked: &locked,
         options: &arguments.options,
         memory: arguments.memory.unwrap_or_else(|| crate::store::machine_memory() / 2),
-        interrupt: &interrupt,
+        watched: &watched,
     };
     // Refuse before any change.
     let columns = builder.listed(&arguments.column)?;
     let each = || columns.iter().flat_map(|column| kinds.iter().map(move |kind| (column.as_str(), *kind)));
-    let all = builder.rows(each())?;
-    let done = Arc::new(AtomicU64::new(0));
-    let shown = done.clone();
-    let watched = Watched::new(interrupt.clone(), all, move || shown.load(Ordering::Relaxed))?;
-    let outcome = each().try_for_each(|(column, kind)| watched.write(&builder.build(column, kind, &done)?));
-    drop(watched);
-    if interrupt.is_raised() {
+    watched.step(Unit::Rows, builder.rows(each())?);
+    let outcome = each().try_for_each(|(column, kind)| watched.write(&builder.build(column, kind)?));
+    if watched.interrupt.is_raised() {
         say!("hepfs: interrupted; the indexes listed above are in the file");
         return Ok(ExitCode::from(INTERRUPTED));
     }

@@ -2,8 +2,8 @@
 
 use crate::cli::Error;
 use crate::cli::place::Place;
+use crate::cli::progress::Watched;
 use crate::cli::tables::{self, InFile, about};
-use crate::source::Interrupt;
 use crate::views::printable;
 
 /// Tables below a place; failures are printed to standard error.
@@ -16,8 +16,8 @@ pub(super) struct FoundTables {
 }
 
 impl FoundTables {
-    pub fn new(place: &Place, interrupt: &Interrupt) -> Result<Self, Error> {
-        let files = tables::find(place, false, interrupt)?;
+    pub fn new(place: &Place, watched: &Watched) -> Result<Self, Error> {
+        let files = tables::find(place, false, watched)?;
         for file in &files {
             for (path, reason) in &file.failures {
                 say!("hepfs: {}{}", file.prefix, about(path, reason));

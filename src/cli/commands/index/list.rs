@@ -11,7 +11,6 @@ use crate::cli::place::NamedPlaces;
 use crate::cli::tables::InFile;
 use crate::indexes::{IndexDescription, describe};
 use crate::session::Settings;
-use crate::source::Interrupt;
 
 /// List the search indexes of tables, and what is known of each
 ///
@@ -28,10 +27,9 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    arguments.named.each(&Settings::default(), 2, |asked| {
-        let interrupt = Interrupt::new();
-        let place = asked.find(&interrupt)?;
-        let FoundTables { files, failed, is_unfinished } = FoundTables::new(&place, &interrupt)?;
+    arguments.named.each(&Settings::default(), ("listing", 2), |asked, watched| {
+        let place = asked.find(&watched.interrupt)?;
+        let FoundTables { files, failed, is_unfinished } = FoundTables::new(&place, watched)?;
         let described: Vec<_> = files.iter().map(described).collect();
         report::write(&files, &described, arguments.json)?;
         Ok(report::exit_code(failed, is_unfinished))

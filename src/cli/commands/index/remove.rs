@@ -1,7 +1,6 @@
 //! `hepfs index drop SOURCE:table [--column NAME] [--kind KIND,…]`
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -9,9 +8,10 @@ use clap::Args;
 use crate::cli::Error;
 use crate::cli::indexing::{LockedTable, lock};
 use crate::cli::options::ReadingOptions;
+use crate::cli::place::short_name;
+use crate::cli::progress::Watched;
 use crate::dialects::index_writer::{self, IndexKind};
 use crate::session::Settings;
-use crate::source::Interrupt;
 use crate::views::printable;
 
 /// Remove search indexes from an HDF5 file
@@ -38,20 +38,21 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let interrupt = Interrupt::new();
+    let watched = Watched::new(short_name(&arguments.place), "dropping indexes")?;
+    let interrupt = &watched.interrupt;
     let locked = lock(&arguments.place)?;
     let session = arguments.reading.session(Settings::default())?;
-    let opened = LockedTable::new(&arguments.place, session, &interrupt)?;
-    let listed = opened.listed(arguments.column.as_deref(), &arguments.kind, &interrupt)?;
+    let opened = LockedTable::new(&arguments.place, session, &watched)?;
+    let listed = opened.listed(arguments.column.as_deref(), &arguments.kind, interrupt)?;
     if listed.is_empty() {
         return Err(Error::Usage(format!("{}: no such search index", arguments.place.display())));
     }
     let workers = opened.place.session.workers.clone();
     drop(opened);
-    let mut writing = locked.writer(&workers, &interrupt).map_err(index_writer::Error::from)?;
+    let mut writing = locked.writer(&workers, interrupt).map_err(index_writer::Error::from)?;
     for index in listed {
-        index.remove(&mut writing, &interrupt)?;
-        writeln!(std::io::stdout(), "{}  dropped", printable(&index.path)).map_err(Error::io("standard output"))?;
+        index.remove(&mut writing, interrupt)?;
+        watched.write(&format!("{}  dropped", printable(&index.path)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,11 +2,10 @@
 
 use std::io::{BufWriter, Write};
 
-use indicatif::HumanBytes;
 use serde_json::json;
 
-use crate::cli::Error;
 use crate::cli::tables::InFile;
+use crate::cli::{Error, progress};
 use crate::indexes::{IndexDescription, State};
 use crate::views::{printable, printable_json};
 
@@ -22,7 +21,7 @@ pub(in crate::cli) fn has_failed(said: &IndexDescription) -> bool {
 
 /// Writes the report on each file's search indexes: lines, or JSON objects as in `.hepfs/indexes`.
 pub(super) fn write(files: &[InFile], said: &[Vec<IndexDescription>], as_json: bool) -> Result<(), Error> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(progress::Out::new());
     for (file, said) in files.iter().zip(said) {
         let written = match said.as_slice() {
             [] if as_json || !file.failures.is_empty() => Ok(()),
@@ -53,7 +52,7 @@ pub(in crate::cli) fn line(one: &IndexDescription) -> String {
         one.path,
         one.columns.join(", "),
         one.revision,
-        HumanBytes(one.bytes),
+        progress::bytes(one.bytes),
     );
     for detail in [one.rule, one.place.as_deref(), one.found.as_deref()].into_iter().flatten() {
         line.push_str(": ");

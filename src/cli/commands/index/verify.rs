@@ -1,13 +1,12 @@
 //! `hepfs index verify SOURCE[:table]`.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 
 use super::found::FoundTables;
 use super::report;
+use crate::activity::Unit;
 use crate::cli::Error;
 use crate::cli::place::NamedPlaces;
 use crate::cli::progress::Watched;
@@ -15,8 +14,6 @@ use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::InFile;
 use crate::indexes::{self, IndexDescription, State, describe};
 use crate::session::Settings;
-use crate::source::Interrupt;
-use crate::views::printable;
 
 /// Compare search indexes with their columns, in full
 ///
@@ -34,11 +31,11 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    arguments.named.each(&Settings::default(), 2, |asked| {
-        let interrupt = Interrupt::new();
-        let place = asked.find_settled(&interrupt)?;
-        let FoundTables { files, failed, is_unfinished } = FoundTables::new(&place, &interrupt)?;
-        let Some(verified) = all(&files, &interrupt)? else {
+    arguments.named.each(&Settings::default(), ("verifying", 2), |asked, watched| {
+        let place = asked.find_settled(&watched.interrupt)?;
+        let FoundTables { files, failed, is_unfinished } = FoundTables::new(&place, watched)?;
+        watched.step(Unit::Rows, rows(&files));
+        let Some(verified) = all(&files, watched)? else {
             say!("hepfs: interrupted; results so far stay in the cache");
             return Ok(INTERRUPTED);
         };
@@ -49,28 +46,24 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     })
 }
 
-/// Verifies all search indexes of the tables of these files, with a progress bar; returns the descriptions per file.
-/// `None` if it was interrupted.
-pub(in crate::cli) fn all(
-    files: &[InFile],
-    interrupt: &Interrupt,
-) -> Result<Option<Vec<Vec<IndexDescription>>>, Error> {
+/// Rows to read to verify all search indexes of the tables of these files.
+pub(in crate::cli) fn rows(files: &[InFile]) -> u64 {
     let forms = files.iter().flat_map(InFile::indexes).filter_map(|(_, index)| index.form.as_ref().ok());
-    let done = Arc::new(AtomicU64::new(0));
-    let of_bar = done.clone();
-    let rows = forms.map(|form| form.rows()).sum();
-    let watched = Watched::new(interrupt.clone(), rows, move || of_bar.load(Ordering::Relaxed))?;
+    forms.map(|form| form.rows()).fold(0, u64::saturating_add)
+}
+
+/// Verifies all search indexes of the tables of these files, and counts their rows as done; returns the descriptions
+/// per file. `None` if it was interrupted.
+pub(in crate::cli) fn all(files: &[InFile], watched: &Watched) -> Result<Option<Vec<Vec<IndexDescription>>>, Error> {
+    let interrupt = &watched.interrupt;
     let mut verified = Vec::with_capacity(files.len());
     for file in files {
         let mut of_file = Vec::new();
         for (table, index) in file.indexes() {
             let mut failure = None;
             if let Ok(form) = &index.form {
-                watched.say(&printable(&format!("{}{}", file.prefix, index.path)));
-                let count = |rows| {
-                    done.fetch_add(rows, Ordering::Relaxed);
-                };
-                match indexes::verify(form, interrupt, &count) {
+                watched.name(&format!("{}{}", file.prefix, index.path), "verifying");
+                match indexes::verify(form, interrupt, &|rows| watched.add(rows)) {
                     Ok(indexes::Verdict::Unverifiable { why }) => failure = Some(why),
                     Ok(_) => {}
                     Err(_) if interrupt.is_raised() => return Ok(None),
@@ -85,6 +78,5 @@ pub(in crate::cli) fn all(
         }
         verified.push(of_file);
     }
-    drop(watched);
     Ok(Some(verified))
 }

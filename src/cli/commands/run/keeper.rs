@@ -16,7 +16,9 @@ use rustix::process::{Pid, Signal, WaitStatus, kill_process};
 
 use super::Arguments;
 use super::processes::{self, AT_THE_TERMINAL, Caught, PATIENCE};
-use crate::cli::commands::mount::{MountPlace, StartMessage, background, not_mounted, refused, source_name, warn};
+use crate::cli::commands::mount::{
+    MountPlace, StartMessage, background, not_mounted, opening, refused, source_name, warn,
+};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::{Error, itself};
 use crate::fs::mount::namespace::{self, mount_privately};
@@ -130,6 +132,7 @@ impl<'a> CommandKeeper<'a> {
 
     /// Handles events until the command's code is known and nothing is left to wait for.
     fn attend(&mut self) -> Result<u8, Error> {
+        let mut shown = Some(opening(&self.arguments.sources)?);
         loop {
             let event = self.events.recv_timeout(self.patience());
             if !processes::is_child_of(self.front) {
@@ -139,7 +142,10 @@ impl<'a> CommandKeeper<'a> {
                 // The server was told at once where to mount.
                 Ok(Event::Said(StartMessage::Open)) => {}
                 Ok(Event::Said(StartMessage::Warning(warning))) => warn(&warning),
-                Ok(Event::Said(StartMessage::Ready)) => self.phase = Phase::Running(self.start_command()?),
+                Ok(Event::Said(StartMessage::Ready)) => {
+                    drop(shown.take());
+                    self.phase = Phase::Running(self.start_command()?);
+                }
                 Ok(Event::Said(StartMessage::Refused(reason))) => return Err(self.refused(reason)),
                 Ok(Event::Signal(caught)) if caught.signal == Signal::CHILD => self.reap()?,
                 Ok(Event::Signal(caught)) => {

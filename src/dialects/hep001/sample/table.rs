@@ -4,6 +4,7 @@ use std::ffi::CStr;
 
 use super::content::{CHARGE_RANGE, DETECTORS, LABELS, STATION_SIZE, SampleBlock, missing};
 use super::entry;
+use crate::activity::{Unit, Work};
 use crate::catalogue::Charset;
 use crate::dialects::hep001::boolean;
 use crate::h5::create::{CreatedDataset, CreatedObject, Error, FillSetting, Storage, UNLIMITED};
@@ -51,8 +52,11 @@ pub(super) fn write(root: &CreatedObject<'_>, rows: u64) -> Result<(), Error> {
     columns.label.node().references("SEARCH_INDEX_LIST", References::Standard, &[indexes.bitmap.node()])?;
     table.references("INDEX_COLUMNS", References::Standard, &[columns.event_id.node()])?;
 
+    let work = Work::begin(NAME, "writing", Unit::Rows);
+    work.expect(rows);
     let mut first = 0;
     while first < rows {
+        work.reach(first);
         let block = SampleBlock::of(first, BLOCK.min(rows - first));
         columns.write(first, &block)?;
         indexes.write(first, &block)?;
