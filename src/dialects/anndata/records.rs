@@ -35,8 +35,7 @@ pub(super) fn is_frame(path: &str, dataset: &Dataset) -> bool {
 /// Makes the table of a data frame.
 pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Table {
     let opener = ElementOpener { file: site.file, interrupt };
-    // Columns of codes also learn statistics, before they get labels.
-    let records = compound::table(site, dataset, Nan::Missing { alone: true }, interrupt).observed(site.file);
+    let records = compound::table(site, dataset, Nan::Missing { alone: true }, interrupt);
     let mut table = Table { dialect: Anndata.about().name, revision: "compound".into(), ..records };
     if let Some(first) = table.columns.first_mut() {
         first.is_label = true;
@@ -63,8 +62,7 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interru
 pub(super) fn label(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Option<Column> {
     let site = Site { of: Of::Dataset(dataset), servant: None, ..*site };
     let first = Compound.open(&site, interrupt).columns.into_iter().next();
-    let first = first.filter(|_| is_frame(site.path, dataset))?.observed(site.file);
-    Some(Column { is_label: true, ..first })
+    first.filter(|_| is_frame(site.path, dataset)).map(|first| Column { is_label: true, ..first })
 }
 
 /// Opens the row labels of a data frame as a label set.
@@ -114,8 +112,7 @@ fn labelled(
     }
     let tally = Arc::<Tally>::default();
     let rows = Arc::new(CategoryRows::new(column.path.clone(), codes, labels, tally.clone()));
-    let shown = Column { rows: Ok(rows), tally, learner: None, ..column.clone() };
-    Ok(Some(shown))
+    Ok(Some(Column { rows: Ok(rows), tally, ..column.clone() }))
 }
 
 /// Whether all codes are less than the number of labels.

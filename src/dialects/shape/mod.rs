@@ -94,7 +94,7 @@ impl Dialect for Shape {
             Of::Made { group, key, .. } => {
                 let rows =
                     key.strip_prefix(SET.as_bytes()).and_then(|rows| std::str::from_utf8(rows).ok()?.parse().ok());
-                let table = rows.map(|rows| self.of_rows(site, group, rows));
+                let table = rows.map(|rows| table::table(site, group, &Shapes::of(group), rows, self.is_loose()));
                 let path = format!("{}/{SETS}/{key}", site.path.trim_end_matches('/'));
                 Table { path, attributes: Arc::default(), ..table.unwrap_or_else(|| Table::empty(site.path, NAME)) }
             }
@@ -105,9 +105,9 @@ impl Dialect for Shape {
 }
 
 impl Shape {
-    /// Makes the table of those members of a group that have this many rows.
-    fn of_rows(&self, site: &Site<'_>, group: &Group, rows: u64) -> Table {
-        table::table(site, group, &Shapes::of(group), rows, self.is_loose())
+    /// The name of a row set, also the key of its table.
+    fn row_set(rows: u64) -> BString {
+        BString::from(format!("{SET}{rows}"))
     }
 
     /// Makes the claims on a group that follow from its own members.
@@ -135,11 +135,8 @@ impl Shape {
         }
         let shapes = Shapes::of(group);
         let ShapeMatch::Table(rows) = shapes.table(self.is_loose()) else { return Vec::new() };
-        let set = |rows| {
-            let name = BString::from(format!("{SET}{rows}"));
-            (name.clone(), Made::Directory { table: Some(name), children: Arc::default() })
-        };
-        shapes.others(rows, self.is_loose()).into_iter().map(set).collect()
+        let names = shapes.others(rows, self.is_loose()).into_iter().map(Self::row_set);
+        names.map(|name| (name.clone(), Made::Directory { table: Some(name), children: Arc::default() })).collect()
     }
 
     fn is_loose(&self) -> bool {

@@ -15,7 +15,7 @@ use bstr::{BString, ByteSlice};
 use super::{ALL, SETS, Shape};
 use crate::catalogue::{Attribute, ColumnId, Group, Link, Object, ObjectId, Target, join};
 use crate::dialects::datasets::distinct;
-use crate::dialects::{Checks, Dialect, Dialects, Here, Made, Of, Site};
+use crate::dialects::{Checks, Dialect, Dialects, Here, Made, MadePlan, Of, Site};
 use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
 use crate::table::{ChainRows, Column, Meaning, Origin, Table, Unreadable, labelled_runs};
@@ -99,13 +99,12 @@ impl Look<'_> {
     /// series.
     fn table(&self, path: &str, group: &Group, beside: Option<&Table>) -> Option<Table> {
         let here = Here { path, group, file: self.file, interrupt: self.interrupt };
-        let site = Site { file: self.file, path, of: Of::Group(group), servant: None, checks: Checks::default() };
         // Of this dialect's own claims, only a group's own table counts, which ends the recursion.
         let Dialects(all) = Dialects::new(self.shape.0, false);
         let claims = Dialects(all.split_last().map_or(all, |(_, before)| before)).claims(&here);
-        let opened = match claims.dialect {
-            Some(dialect) => claims.is_table.then(|| dialect.open(&site, self.interrupt))?,
-            None if self.shape.own(&here).is_table => self.shape.open(&site, self.interrupt),
+        match claims.dialect {
+            Some(dialect) => claims.is_table.then(|| self.open(dialect, path, Of::Group(group))),
+            None if self.shape.own(&here).is_table => Some(self.open(self.shape, path, Of::Group(group))),
             None => {
                 // By chance, an episode may have as many rows as an array has elements in a row, and then looks like a
                 // grid.
@@ -113,12 +112,17 @@ impl Look<'_> {
                 let Object::Dataset(first) = group.link(&columns(beside).next()?.name)?.target.object()? else {
                     return None;
                 };
-                let table = self.shape.of_rows(&site, group, *first.shape.first()?);
-                difference(beside, &table).is_none().then_some(table)?
+                let key = &Shape::row_set(*first.shape.first()?);
+                let table = self.open(self.shape, path, Of::Made { group, key, plan: &MadePlan::default() });
+                difference(beside, &table).is_none().then_some(table)
             }
-        };
-        // Each part of a chain learns its own statistics.
-        Some(opened.observed(self.file))
+        }
+    }
+
+    /// Opens a table. Each part of a chain learns its own statistics.
+    fn open(&self, dialect: &dyn Dialect, path: &str, of: Of<'_>) -> Table {
+        let site = Site { file: self.file, path, of, servant: None, checks: Checks::default() };
+        Dialects::open(dialect, &site, self.interrupt)
     }
 
     /// Lists the first sibling, of those that may be listed beforehand, that holds groups.
