@@ -61,7 +61,7 @@ fn text_attribute(name: &BStr, text: &str) -> Attribute {
 pub fn integers(attribute: &Attribute) -> Option<Vec<i128>> {
     let Class::Integer { signed, order, .. } = attribute.datatype.class else { return None };
     let width = usize::try_from(attribute.datatype.size).ok().filter(|width| (1..=8).contains(width))?;
-    let value = |bytes: &[u8]| {
+    let values = attribute.value.as_ref().ok()?.bytes.chunks_exact(width).map(|bytes| {
         let mut wide = [0u8; 16];
         wide[..width].copy_from_slice(bytes);
         if order == ByteOrder::Big {
@@ -70,8 +70,8 @@ pub fn integers(attribute: &Attribute) -> Option<Vec<i128>> {
         let unused = 128 - 8 * width as u32;
         let raw = u128::from_le_bytes(wide);
         if signed { ((raw << unused) as i128) >> unused } else { raw as i128 }
-    };
-    Some(attribute.value.as_ref().ok()?.bytes.chunks_exact(width).map(value).collect())
+    });
+    Some(values.collect())
 }
 
 /// The value that PyTables pickled into an attribute. `None`: not a pickle.

@@ -92,8 +92,8 @@ fn table(site: &Site<'_>, group: &Group, major: usize, interrupt: &Interrupt) ->
         let ids = ids(site, axis, interrupt);
         ids.map_err(|reason| findings.push(Finding::new(format!("/{axis}/{IDS}"), &rules::MATRIX, reason))).ok()
     });
-    let extent = |ids: &Option<Categories>| Some(ids.as_ref()?.labels.as_ref().ok()?.len());
-    let shape = extent(&ids[0]).zip(extent(&ids[1])).map(|(observations, samples)| [observations, samples]);
+    let [observations, samples] = [&ids[0], &ids[1]].map(|ids| Some(ids.as_ref()?.labels.as_ref().ok()?.len()));
+    let shape = observations.zip(samples).map(|(observations, samples)| [observations, samples]);
     let mut columns = Vec::new();
     match Triples::of(site, group, PARTS, shape, major, interrupt) {
         Ok(triples) => {

@@ -92,8 +92,9 @@ impl<'a> Triples<'a> {
                 let (tally, id) = (Arc::<Tally>::default(), ColumnId { object, field: 1 });
                 let known = labels.and_then(|set| Some((set.labels.clone().ok()?, set)));
                 let Some((known, set)) = known else { return Column::new(name.into(), path, id, numbers, tally) };
-                let shown = |numbers| CategoryRows::new(path.clone(), numbers, known, tally.clone());
-                let rows = numbers.map(|numbers| Arc::new(shown(numbers)) as Arc<dyn Rows>);
+                let rows = numbers.map(|numbers| {
+                    Arc::new(CategoryRows::new(path.clone(), numbers, known, tally.clone())) as Arc<dyn Rows>
+                });
                 categories.push(set);
                 let categories = Some(categories.len() - 1);
                 Column { categories, ..Column::new(name.into(), path, id, rows, tally) }

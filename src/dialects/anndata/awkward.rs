@@ -164,12 +164,12 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         findings.push(Finding::new(site.path, &rules::AWKWARD, reason));
         Vec::new()
     });
-    let column = |(at, (name, rows, tally)): (usize, Field)| {
+    let columns = fields.into_iter().enumerate().map(|(at, (name, rows, tally))| {
         let id = ColumnId { object: group.id, field: at as u32 + 1 };
         findings.extend(rows.as_ref().err().map(|reason| Finding::new(site.path, &rules::AWKWARD, reason.clone())));
         Column::new(name.into(), site.path.to_owned(), id, rows, tally)
-    };
-    let mut columns: Vec<Column> = fields.into_iter().enumerate().map(column).collect();
+    });
+    let mut columns: Vec<Column> = columns.collect();
     let rows = datasets::of_one_length(&mut columns, &rules::AWKWARD, false, &mut findings);
     let (names, servants) = (group.links.iter().map(|link| &link.name), roles(group));
     Table {
@@ -214,7 +214,6 @@ impl Buffers<'_> {
             None => Err(format!("a {} without content", form.class).into()),
         };
         let path = self.path.to_owned();
-        let part = |role: &str| self.buffer(form, role);
         Ok(match form.class.as_str() {
             "NumpyArray" => {
                 let (path, dataset) = self.dataset(form, "data")?;
@@ -225,7 +224,7 @@ impl Buffers<'_> {
                 Arc::new(DatasetRows::along_first(opened, FillTest::none(), self.tally.clone()))
             }
             "ListOffsetArray" => {
-                let (offsets, items, tally) = (part("offsets")?, content(u64::MAX)?, self.tally.clone());
+                let (offsets, items, tally) = (self.buffer(form, "offsets")?, content(u64::MAX)?, self.tally.clone());
                 match form.stands_for() {
                     "string" => Arc::new(StringRows::new(path, offsets, items, None, length, tally)),
                     "bytestring" => Arc::new(StringRows::new(path, offsets, items, None, length, tally).as_bytes()),
@@ -247,10 +246,10 @@ impl Buffers<'_> {
             }
             // Awkward Array itself makes float64 of it where it needs a type.
             "EmptyArray" => Arc::new(HeldRows::new(new_empty_array(&DataType::Float64), false, Hints::default())),
-            "IndexedOptionArray" => Arc::new(PresentRows::new(path, part("index")?, content(u64::MAX)?)?),
-            "ByteMaskedArray" => {
-                Arc::new(MaskedRows::new(path, content(length)?, part("mask")?)?.valid_when(form.valid_when))
-            }
+            "IndexedOptionArray" => Arc::new(PresentRows::new(path, self.buffer(form, "index")?, content(u64::MAX)?)?),
+            "ByteMaskedArray" => Arc::new(
+                MaskedRows::new(path, content(length)?, self.buffer(form, "mask")?)?.valid_when(form.valid_when),
+            ),
             _ => content(length)?,
         })
     }

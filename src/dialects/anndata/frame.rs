@@ -28,14 +28,17 @@ pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
     let listed = listed(group).unwrap_or_default();
     // A listed name `a/b` means the dataset `b` in the group `a`.
     let helpers: HashSet<&[u8]> = listed.iter().filter_map(|name| Some(name.split_once_str("/")?.0)).collect();
-    let role = |name: &BString, object: &Object| match object {
-        Object::Dataset(dataset) => (dataset.shape.len() == 1 && !dataset.null).then_some(Role::Column),
-        Object::Group { attributes, .. } if is_element(&EncodingType::of(attributes)) => Some(Role::Column),
-        Object::Group { .. } => (*name == CATEGORIES || helpers.contains(name.as_slice())).then_some(Role::Servant),
-        Object::Datatype { .. } | Object::Unreadable { .. } => None,
-    };
-    let links = group.links.iter();
-    links.filter_map(|link| Some((link.name.clone(), role(&link.name, link.target.object()?)?))).collect()
+    let roles = group.links.iter().filter_map(|link| {
+        let name = &link.name;
+        let role = match link.target.object()? {
+            Object::Dataset(dataset) => (dataset.shape.len() == 1 && !dataset.null).then_some(Role::Column),
+            Object::Group { attributes, .. } if is_element(&EncodingType::of(attributes)) => Some(Role::Column),
+            Object::Group { .. } => (*name == CATEGORIES || helpers.contains(name.as_slice())).then_some(Role::Servant),
+            Object::Datatype { .. } | Object::Unreadable { .. } => None,
+        };
+        Some((name.clone(), role?))
+    });
+    roles.collect()
 }
 
 /// Names of the columns, in the order in which the frame lists them; an empty list has a numeric type. `None`: the
@@ -148,13 +151,12 @@ impl Frame<'_> {
 
     /// Looks up the object of a column. A name with slashes is a path through groups.
     fn object(&self, name: &BString) -> Result<Object, Unreadable> {
-        let none = || "there is no such member".to_owned();
         let mut parts = name.split_str("/");
         if parts.clone().count() > MOST_PARTS {
             return Err(format!("a name of more than {MOST_PARTS} parts").into());
         }
         let member = |group: &Group, part: &[u8]| {
-            group.link(part).and_then(|link| link.target.object()).cloned().ok_or_else(none)
+            group.link(part).and_then(|link| link.target.object()).cloned().ok_or("there is no such member")
         };
         let mut object = member(self.group, parts.next().unwrap_or_default())?;
         for part in parts {

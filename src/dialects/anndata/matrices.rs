@@ -49,15 +49,15 @@ const MOST_MEMBERS: usize = 1 << 16;
 /// Whether a group has a matrix and lies beside the data frame that it describes: a user's dictionary may have the same
 /// name. At the root the frame may be missing.
 pub(super) fn has_any(here: &Here<'_>) -> bool {
-    let frame = frame_of(here.path, &here.group.attributes);
+    let frame = frame_of(here.path, &here.group.attributes).filter(|_| matrices(here.group).next().is_some());
+    let Some(frame) = frame else { return false };
     let opener = ElementOpener { file: here.file, interrupt: here.interrupt };
-    let is_frame = |path: &str| match opener.at(path) {
-        Ok(Object::Group { attributes, .. }) => EncodingType::of(&attributes) == EncodingType::Frame,
-        Ok(Object::Dataset(dataset)) => records::is_frame(path, &dataset),
-        _ => false,
-    };
-    matrices(here.group).next().is_some()
-        && frame.is_some_and(|frame| frame.matches('/').count() == 1 || is_frame(&frame))
+    frame.matches('/').count() == 1
+        || match opener.at(&frame) {
+            Ok(Object::Group { attributes, .. }) => EncodingType::of(&attributes) == EncodingType::Frame,
+            Ok(Object::Dataset(dataset)) => records::is_frame(&frame, &dataset),
+            _ => false,
+        }
 }
 
 /// Members of a group of matrices that have a row for each row of the data frame: arrays, data frames and awkward

@@ -67,10 +67,9 @@ impl Matrix<'_> {
             AnndataAxis::Row => ["row", "column"],
             AnndataAxis::Column => ["column", "row"],
         };
-        let whole = |dataset: &Arc<Dataset>| ColumnId::whole(dataset.id);
         let mut by_major = self.column(major_name, ColumnId { object: group.id, field: 1 }, runs, None);
         let stored = |name, MatrixDataset { rows, dataset, tally }: MatrixDataset<'_>| {
-            let column = self.column(name, whole(dataset), Ok(rows), Some(dataset));
+            let column = self.column(name, ColumnId::whole(dataset.id), Ok(rows), Some(dataset));
             Column { tally, ..column }
         };
         let mut by_minor = stored(minor_name, minor);
@@ -129,23 +128,26 @@ impl Matrix<'_> {
 fn frames(path: &str) -> Option<[String; 2]> {
     let (parent, name) = path.rsplit_once('/')?;
     let above = |place: &str| Some(parent.strip_suffix(place)?.to_owned());
-    let of = |base: &str, frames: [&str; 2]| Some(frames.map(|frame| format!("{base}/{frame}")));
     if let Some(base) = above("/layers") {
-        of(&base, ["obs", "var"])
+        within(&base, ["obs", "var"])
     } else if let Some(base) = above("/obsp") {
-        of(&base, ["obs", "obs"])
+        within(&base, ["obs", "obs"])
     } else if let Some(base) = above("/varp") {
-        of(&base, ["var", "var"])
+        within(&base, ["var", "var"])
     } else if let Some(base) = above("/uns/neighbors") {
         // Neighbour graphs of cells, as they were before version 0.7.
-        of(&base, ["obs", "obs"])
+        within(&base, ["obs", "obs"])
     } else if name == "raw.X" {
-        of(parent, ["obs", "raw.var"])
+        within(parent, ["obs", "raw.var"])
     } else if let Some(base) = above("/raw").filter(|_| name == "X") {
-        of(&base, ["obs", "raw/var"])
+        within(&base, ["obs", "raw/var"])
     } else {
-        (name == "X").then(|| of(parent, ["obs", "var"])).flatten()
+        (name == "X").then(|| within(parent, ["obs", "var"])).flatten()
     }
+}
+
+fn within(base: &str, frames: [&str; 2]) -> Option<[String; 2]> {
+    Some(frames.map(|frame| format!("{base}/{frame}")))
 }
 
 /// The number of rows and of columns of the matrix, as its attributes state them.

@@ -43,20 +43,22 @@ pub(super) struct Said {
 
 /// Reads what astropy says about the columns of a table, by column name.
 pub(super) fn of_table(site: &Site<'_>, dataset: &Dataset, interrupt: &Interrupt) -> HashMap<String, Said> {
-    let beside = || {
-        let id = site.servant?;
-        let Object::Dataset(lines) = site.file.object(id, interrupt).ok()? else { return None };
-        let path = format!("{}.{DESCRIPTION}", site.path);
-        let rows = datasets::line(site.file, &path, &lines, &Default::default()).ok()?;
-        text_of(rows.as_ref(), interrupt)
-    };
-    beside()
+    beside(site, interrupt)
         .or_else(|| {
             let lines = strings(attribute(&dataset.attributes, DESCRIPTION)?)?;
             Some(lines.iter().map(|line| format!("{line}\n")).collect::<String>())
         })
         .map(|text| parsed(&text))
         .unwrap_or_default()
+}
+
+/// Reads the description in the dataset beside a table.
+fn beside(site: &Site<'_>, interrupt: &Interrupt) -> Option<String> {
+    let id = site.servant?;
+    let Object::Dataset(lines) = site.file.object(id, interrupt).ok()? else { return None };
+    let path = format!("{}.{DESCRIPTION}", site.path);
+    let rows = datasets::line(site.file, &path, &lines, &Default::default()).ok()?;
+    text_of(rows.as_ref(), interrupt)
 }
 
 /// Joins the rows of a dataset of texts into lines. `None`: it has too many bytes, or cannot be read.

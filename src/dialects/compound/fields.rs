@@ -41,11 +41,11 @@ pub(super) fn columns(
     // All columns share one opened dataset, since that holds the state of reading ahead.
     let opened = datasets::open(site.file, site.path, dataset);
     let whole = Whole { site, dataset, opened: &opened, system };
-    let column = |((position, field), name): ((usize, &&CompoundField), BString)| {
+    let columns = fields.iter().enumerate().zip(names).map(|((position, field), name)| {
         let number = numbers.get(&std::ptr::from_ref(*field)).copied().unwrap_or(0);
         whole.column(field, name, number, about.take(position))
-    };
-    let mut columns: Vec<Column> = fields.iter().enumerate().zip(names).map(column).collect();
+    });
+    let mut columns: Vec<Column> = columns.collect();
     if !system.by_pytables {
         mask(&mut columns, &fields);
     }
@@ -109,13 +109,14 @@ impl Whole<'_> {
                 Some(tree) => tree.root().text().map(str::to_owned),
                 None => text(&attributes, name),
             };
-        let named = |names: [&str; 2]| names.into_iter().find_map(plain);
+        let named = [["units", "UNITS"], ["description", "TITLE"]].map(|names| names.into_iter().find_map(plain));
+        let [units, description] = named;
         Column {
             dataset: Some(part_of(self.dataset, &field.datatype, self.fill(field))),
             meaning: Meaning {
                 times: times.map(Box::new),
-                units: named(["units", "UNITS"]).or_else(|| of_numpy.as_ref()?.units()),
-                description: named(["description", "TITLE"]),
+                units: units.or_else(|| of_numpy.as_ref()?.units()),
+                description,
                 ..Meaning::default()
             },
             attributes: attributes.into(),
@@ -143,20 +144,22 @@ impl Whole<'_> {
 
     /// The fill value of a field: its part of the compound's.
     fn fill(&self, field: &CompoundField) -> Fill {
-        let place = |elements: &Elements| {
-            let start = usize::try_from(field.offset).ok()?;
-            let end = start.checked_add(usize::try_from(field.datatype.size).ok()?)?;
-            let heap = if field.datatype.is_variable() { elements.heap.clone() } else { Vec::new() };
-            Some(Elements { bytes: elements.bytes.get(start..end)?.to_vec(), heap })
-        };
         match &self.dataset.fill {
-            Fill::Explicit(elements) => match place(elements) {
+            Fill::Explicit(elements) => match fill_of(field, elements) {
                 Some(part) => Fill::Explicit(part),
                 None => Fill::Unreadable("the field lies outside its compound".into()),
             },
             other => other.clone(),
         }
     }
+}
+
+/// The fill value of a field in that of the compound. `None`: the field lies outside.
+fn fill_of(field: &CompoundField, elements: &Elements) -> Option<Elements> {
+    let start = usize::try_from(field.offset).ok()?;
+    let end = start.checked_add(usize::try_from(field.datatype.size).ok()?)?;
+    let heap = if field.datatype.is_variable() { elements.heap.clone() } else { Vec::new() };
+    Some(Elements { bytes: elements.bytes.get(start..end)?.to_vec(), heap })
 }
 
 /// Finds the field at a path of names, with its column. `None`: no such field.

@@ -109,11 +109,11 @@ impl<'b> Indexed<'b> {
 
     /// Whether the dataset has a field at a path of names.
     fn has_field(&self, names: &[BString]) -> bool {
-        let field = |datatype: Option<&'b Datatype>, name: &BString| match &datatype?.class {
+        let found = names.iter().try_fold(&self.dataset.datatype, |datatype, name| match &datatype.class {
             Class::Compound { fields } => fields.iter().find(|field| field.name == *name).map(|field| &field.datatype),
             _ => None,
-        };
-        names.iter().fold(Some(&self.dataset.datatype), field).is_some()
+        });
+        found.is_some()
     }
 
     fn one(&self, path: String, id: ObjectId, group: &Group, covered: &Covered<'b>) -> SearchIndex {

@@ -21,7 +21,7 @@ mod rules;
 
 use std::sync::Arc;
 
-use bstr::{BString, ByteSlice};
+use bstr::ByteSlice;
 
 pub(super) use self::fields::{part_of, rows_of_part};
 pub(super) use self::indexes::{Covered, Indexed};
@@ -101,10 +101,10 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, nan: Nan, interrupt
         columns = columns.into_iter().map(|column| column.with_missing_nan(site.file)).collect();
     }
     let indexes = site.servant.filter(|_| system.by_pytables).map(|group| {
-        let find = |names: &[BString]| fields::covered(site, dataset, system, &columns, names);
         let (folder, name) = site.path.rsplit_once('/').unwrap_or_default();
         let path = join(folder, &[INDEXES_OF, name.as_bytes()].concat());
-        Indexed { site, dataset, find: &find, interrupt }.all(&path, group, &mut findings)
+        Indexed { site, dataset, find: &|names| fields::covered(site, dataset, system, &columns, names), interrupt }
+            .all(&path, group, &mut findings)
     });
     Table {
         revision: text(&dataset.attributes, "VERSION").filter(|_| system.is_declared).unwrap_or_default(),

@@ -6,7 +6,7 @@ use bstr::BString;
 
 use super::astropy::DESCRIPTION;
 use super::rules;
-use crate::catalogue::{Class, Dataset, Group, Link, Object, ObjectId, Target, attribute};
+use crate::catalogue::{Class, Dataset, Group, Object, ObjectId, Target, attribute};
 use crate::dialects::Mark;
 use crate::dialects::attributes::text;
 use crate::source::Interrupt;
@@ -82,26 +82,26 @@ impl System {
 }
 
 /// Finds the datasets with astropy's descriptions: the identity of each, and the name of the table that it describes.
-pub(super) fn descriptions<'a>(group: &'a Group) -> impl Iterator<Item = (ObjectId, &'a [u8])> {
-    let described = |link: &'a Link| {
+pub(super) fn descriptions(group: &Group) -> impl Iterator<Item = (ObjectId, &[u8])> {
+    group.links.iter().filter_map(|link| {
         let table = link.name.strip_suffix(DESCRIPTION.as_bytes())?.strip_suffix(b".")?;
         let Target::Hard(Object::Dataset(dataset)) = &link.target else { return None };
-        let is_table = |object: &Object| matches!(object, Object::Dataset(dataset) if is_record(dataset));
-        let is_described = group.link(table).and_then(|link| link.target.object()).is_some_and(is_table);
-        is_described.then_some((dataset.id, table))
-    };
-    group.links.iter().filter_map(described)
+        has_table(group, table).then_some((dataset.id, table))
+    })
 }
 
 /// Finds the groups that serve a table beside them: the name of each, its identity, and the name of the table.
 pub(super) fn servants(group: &Group) -> impl Iterator<Item = (&BString, ObjectId, &[u8])> {
-    let serves = |link: &Link| {
+    group.links.iter().filter_map(|link| {
         let table = link.name.strip_prefix(INDEXES_OF)?;
         let Target::Hard(Object::Group { id, attributes, .. }) = &link.target else { return None };
-        let is_table = |object: &Object| matches!(object, Object::Dataset(dataset) if is_record(dataset));
-        let serves = text(attributes, "CLASS").as_deref() == Some("TINDEX")
-            && group.link(table).and_then(|link| link.target.object()).is_some_and(is_table);
-        serves.then_some(*id)
-    };
-    group.links.iter().filter_map(move |link| Some((&link.name, serves(link)?, link.name.strip_prefix(INDEXES_OF)?)))
+        let serves = text(attributes, "CLASS").as_deref() == Some("TINDEX") && has_table(group, table);
+        serves.then_some((&link.name, *id, table))
+    })
+}
+
+/// Whether a group has a table of this name.
+fn has_table(group: &Group, name: &[u8]) -> bool {
+    let object = group.link(name).and_then(|link| link.target.object());
+    matches!(object, Some(Object::Dataset(dataset)) if is_record(dataset))
 }

@@ -127,9 +127,10 @@ fn fixed(
     let rows = step.and_then(|step| {
         let first = first.ok_or("its offset is no number")?;
         // In float64, all integers below 2^53 are exact.
-        let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < (1_u64 << 53) as f64;
+        let ends = [first, step];
+        let are_whole = ends.iter().all(|number| number.fract() == 0.0 && number.abs() < (1_u64 << 53) as f64);
         let rows = match scalar.datatype.class {
-            Class::Integer { .. } if is_whole(first) && is_whole(step) => {
+            Class::Integer { .. } if are_whole => {
                 EvenRows::whole(first as i64, step as i64, frames).ok_or("the last is too large")?
             }
             _ => EvenRows::with_step(first, step, frames),

@@ -34,7 +34,7 @@ const MOST_FACTORS: usize = 1 << 12;
 pub(super) fn roles(here: &Here<'_>) -> HashMap<BString, Role> {
     let mut left = MOST_FACTORS;
     let links = here.group.links.iter().filter_map(|link| Some((&link.name, link.target.object()?)));
-    let role = |(name, object): (&BString, &Object)| {
+    let roles = links.filter_map(|(name, object)| {
         let role = match object {
             Object::Group { .. } if *name == CATEGORIES => Role::Servant,
             Object::Group { .. } => factor(here.file, object, &mut left, here.interrupt).ok().map(|_| Role::Column)?,
@@ -42,8 +42,8 @@ pub(super) fn roles(here: &Here<'_>) -> HashMap<BString, Role> {
             Object::Datatype { .. } | Object::Unreadable { .. } => return None,
         };
         Some((name.clone(), role))
-    };
-    links.filter_map(role).collect()
+    });
+    roles.collect()
 }
 
 fn is_vector(dataset: &Dataset) -> bool {

@@ -177,13 +177,13 @@ fn is_column(dataset: &Dataset) -> bool {
 
 /// The dimension on which most one-dimensional fields lie; of several, the first.
 fn longest(swath: &Swath) -> Option<&str> {
-    let lines = || swath.fields.iter().filter_map(|field| <&[String; 1]>::try_from(&field.dimensions[..]).ok());
+    let lines = swath.fields.iter().filter_map(|field| <&[String; 1]>::try_from(&field.dimensions[..]).ok());
     let mut counts = HashMap::<&str, usize>::new();
-    for [dimension] in lines() {
+    for [dimension] in lines.clone() {
         *counts.entry(dimension).or_default() += 1;
     }
     let most = counts.values().max()?;
-    lines().map(|[dimension]| dimension.as_str()).find(|dimension| counts.get(dimension) == Some(most))
+    lines.map(|[dimension]| dimension.as_str()).find(|dimension| counts.get(dimension) == Some(most))
 }
 
 /// Makes the table of a swath from the fields on one dimension.
@@ -227,8 +227,7 @@ fn columns_of(site: &Site<'_>, swath: &Swath, fields: &Fields, findings: &mut Ve
             Some((name, dataset)) => {
                 let path = join(&join(site.path, FIELDS[place].as_bytes()), name);
                 let column = arrays::column(site.file, &path, name, dataset);
-                let said = |name| text(&dataset.attributes, name);
-                let (units, description) = (said("Units"), said("Title"));
+                let [units, description] = ["Units", "Title"].map(|name| text(&dataset.attributes, name));
                 let units = column.meaning.units.clone().or(units);
                 columns.push(Column {
                     meaning: Meaning {

@@ -61,12 +61,6 @@ fn index_links(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) {
     if !parts.draft.has(&rules::LABEL_LINK) {
         return;
     }
-    let targets = |candidate: &Candidate<'_>, names: &[&'static str]| -> HashSet<ObjectId> {
-        any(candidate.attributes(), names)
-            .and_then(|(_, attribute)| references(attribute))
-            .map(|targets| targets.iter().flatten().copied().collect())
-            .unwrap_or_default()
-    };
     let forth: HashMap<ObjectId, HashSet<ObjectId>> =
         candidates.iter().map(|candidate| (candidate.id, targets(candidate, &INDEX_LIST))).collect();
     let back: HashMap<ObjectId, HashSet<ObjectId>> =
@@ -90,6 +84,14 @@ fn index_links(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) {
             }
         }
     }
+}
+
+/// The objects to which an attribute of one of these names refers.
+fn targets(candidate: &Candidate<'_>, names: &[&'static str]) -> HashSet<ObjectId> {
+    any(candidate.attributes(), names)
+        .and_then(|(_, attribute)| references(attribute))
+        .map(|targets| targets.iter().flatten().copied().collect())
+        .unwrap_or_default()
 }
 
 /// Reports references of a column that have no target. Those to categories fall under the rule of categorical columns.

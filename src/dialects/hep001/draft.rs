@@ -109,8 +109,7 @@ impl Draft {
     /// Whether a draft has a rule. Drafts between April and July have April's rules. A rule without any section holds
     /// in all drafts.
     pub fn has(self, rule: &Rule) -> bool {
-        let is_of = |draft: &str| rule.sections.iter().any(|(revision, _)| *revision == draft);
-        let (april, july) = (is_of(APRIL), is_of(JULY));
+        let [april, july] = [APRIL, JULY].map(|draft| rule.sections.iter().any(|(revision, _)| *revision == draft));
         match self {
             _ if rule.sections.is_empty() => true,
             Self::April | Self::MayJune => april,

@@ -66,14 +66,13 @@ impl Dialect for Hep001 {
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
-        let role = |member: &members::TableMember<'_>| match member {
-            _ if member.kind.is_shown() => Some(Role::Column),
-            _ if member.is_servant() => Some(Role::Servant),
-            _ => None,
-        };
         let members = members(here.group);
-        let members = members.iter().filter_map(|member| Some((member.name.clone(), role(member)?))).collect();
-        Claims { is_table: true, members, ..Claims::default() }
+        let members = members.iter().filter_map(|member| match member {
+            _ if member.kind.is_shown() => Some((member.name.clone(), Role::Column)),
+            _ if member.is_servant() => Some((member.name.clone(), Role::Servant)),
+            _ => None,
+        });
+        Claims { is_table: true, members: members.collect(), ..Claims::default() }
     }
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {

@@ -79,7 +79,8 @@ fn column(site: &Site<'_>, opener: &mut ColumnOpener<'_>, name: &BString, object
         Ok(OpenedColumn { rows, dataset, below, tallies }) => (Ok(rows), dataset, below, tallies),
         Err(reason) => (Err(reason), None, Arc::default(), Vec::new()),
     };
-    let said = |what| text(object.attributes(), what).or_else(|| text(&below, what));
+    let [units, description] =
+        ["units", "description"].map(|what| text(object.attributes(), what).or_else(|| text(&below, what)));
     let stored_strings = match object {
         Object::Dataset(dataset) => datasets::stored_strings(site.file, &path, dataset, u64::MAX),
         _ => None,
@@ -90,7 +91,7 @@ fn column(site: &Site<'_>, opener: &mut ColumnOpener<'_>, name: &BString, object
         stored_strings,
         attributes: object.attributes().into(),
         dataset,
-        meaning: Meaning { units: said("units"), description: said("description"), ..Meaning::default() },
+        meaning: Meaning { units, description, ..Meaning::default() },
         ..Column::new(name.clone(), path, ColumnId::whole(object.id()), rows, tally)
     })
 }

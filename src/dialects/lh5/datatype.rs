@@ -53,14 +53,13 @@ impl Lh5Datatype {
             Some((name, dimensions)) => (name.trim(), Some(dimensions.trim().strip_suffix('>')?)),
             None => (head.trim(), None),
         };
-        let is_vector = || dimensions.is_some_and(|dimensions| dimensions.trim() == "1");
         Some(match (name.replace('_', "").as_str(), dimensions) {
             ("table", None) => Self::Table(names(inner)),
             ("struct", None) => Self::Struct(names(inner)),
             ("enum" | "ntuple", None) => Self::Array(scalar(text)),
             ("arrayofencodedequalsizedarrays" | "arrayofencodedarrays", Some(_)) => Self::Encoded,
             ("encodedarray", Some(_)) => Self::Encoded,
-            ("array", Some(_)) if is_vector() => match Self::at_depth(inner, depth + 1) {
+            ("array", Some(dimensions)) if dimensions.trim() == "1" => match Self::at_depth(inner, depth + 1) {
                 // Each element of the outer array is an array of its own length.
                 Some(Self::Array(_)) if inner.trim_start().starts_with("array<") => Self::Lists,
                 Some(Self::Encoded) => Self::Encoded,
@@ -86,19 +85,16 @@ fn is_scalar(name: &str) -> bool {
 }
 
 fn scalar(text: &str) -> Lh5Element {
-    let members = |inner: &str| {
-        inner
-            .split(',')
-            .map(|part| {
-                let (name, number) = part.split_once('=')?;
-                Some((name.trim().into(), number.trim().parse().ok()?))
-            })
-            .collect::<Option<Vec<_>>>()
-    };
     match text.split_once('{') {
         _ if text == "bool" => Lh5Element::Boolean,
         Some((name, inner)) if name.trim() == "enum" => {
-            let members = inner.strip_suffix('}').and_then(members);
+            let members = inner.strip_suffix('}').and_then(|inner| {
+                let members = inner.split(',').map(|part| {
+                    let (name, number) = part.split_once('=')?;
+                    Some((name.trim().into(), number.trim().parse().ok()?))
+                });
+                members.collect::<Option<Vec<_>>>()
+            });
             members.map_or_else(|| Lh5Element::Unknown(text.to_owned()), Lh5Element::Enumeration)
         }
         _ => Lh5Element::Stored,

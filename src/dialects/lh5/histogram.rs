@@ -127,13 +127,13 @@ impl Histogram<'_> {
             }
         }
         let is_density = datasets::object(group, "isdensity").ok().and_then(|object| self.number("isdensity", object));
-        let said = |what| text(&weights.attributes, what);
+        let [units, description] = ["units", "description"].map(|what| text(&weights.attributes, what));
         columns.push(Column {
             attributes: weights.attributes.clone(),
             dataset: Some(weights.clone()),
             meaning: Meaning {
-                units: said("units"),
-                description: said("description").or_else(|| {
+                units,
+                description: description.or_else(|| {
                     is_density.filter(|density| *density != 0.0).map(|_| "weight per volume of the bin".into())
                 }),
                 ..Meaning::default()
@@ -220,9 +220,9 @@ impl Histogram<'_> {
 
 /// Sorts the axes by their numbers, so that `axis_10` follows `axis_2`.
 fn numbered(binning: &Group) -> Vec<(u32, &BString)> {
-    let number = |name: &BString| name.strip_prefix(b"axis_")?.to_str().ok()?.parse().ok();
     let names = binning.links.iter().map(|link| &link.name);
-    let mut axes: Vec<(u32, &BString)> = names.filter_map(|name| Some((number(name)?, name))).collect();
+    let axes = names.filter_map(|name| Some((name.strip_prefix(b"axis_")?.to_str().ok()?.parse().ok()?, name)));
+    let mut axes: Vec<(u32, &BString)> = axes.collect();
     axes.sort_unstable();
     axes
 }

@@ -57,16 +57,15 @@ impl Dialect for Lh5 {
 
     fn claims(&self, here: &Here<'_>) -> Claims {
         let listed: HashSet<BString> = listed(&here.group.attributes).unwrap_or_default().into_iter().collect();
+        let columns = here.group.links.iter().filter(|link| listed.contains(&link.name));
         // A nested table is a column, but also a table by itself; a struct is not a column.
-        let is_column = |object: &Object| match object {
-            Object::Dataset(dataset) => !dataset.shape.is_empty(),
-            Object::Group { .. } => {
+        let members = columns.filter(|link| match link.target.object() {
+            Some(Object::Dataset(dataset)) => !dataset.shape.is_empty(),
+            Some(object @ Object::Group { .. }) => {
                 matches!(columns::kind(object), Some(Lh5Datatype::Array(_) | Lh5Datatype::Lists | Lh5Datatype::Encoded))
             }
             _ => false,
-        };
-        let columns = here.group.links.iter().filter(|link| listed.contains(&link.name));
-        let members = columns.filter(|link| link.target.object().is_some_and(is_column));
+        });
         let members = members.map(|link| (link.name.clone(), Role::Column)).collect();
         Claims { is_table: true, members, ..Claims::default() }
     }

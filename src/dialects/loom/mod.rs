@@ -44,9 +44,9 @@ impl Dialect for Loom {
     }
 
     fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
-        let is_graph = || GRAPHS.iter().any(|graphs| path.starts_with(graphs));
         match object {
-            ListedObject::Group(_) if axis(path).is_some() || is_graph() => Mark::LookInside,
+            ListedObject::Group(_) if axis(path).is_some() => Mark::LookInside,
+            ListedObject::Group(_) if GRAPHS.iter().any(|graphs| path.starts_with(graphs)) => Mark::LookInside,
             _ => Mark::No,
         }
     }
@@ -103,11 +103,11 @@ fn columns<'a>(
 ) -> Option<Vec<(&'a BString, &'a Arc<Dataset>)>> {
     let root = file.group(file.info().root, interrupt).ok()?;
     let matrix = datasets::of_rank(&root, "matrix", 2)?;
-    let is_group = |(path, _): &(&str, _)| {
+    let are_groups = ATTRIBUTES.iter().all(|(path, _)| {
         let object = root.link(path.trim_start_matches('/').as_bytes()).and_then(|link| link.target.object());
         matches!(object, Some(Object::Group { .. }))
-    };
-    if !ATTRIBUTES.iter().all(is_group) {
+    });
+    if !are_groups {
         return None;
     }
     let Some(axis) = axis(path) else {

@@ -81,9 +81,8 @@ impl Dialect for Matlab {
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
-        let is_struct = || is(&here.group.attributes, "struct");
-        let is_columns = || columns(here.group).is_some() || structs::have_values(here);
-        let is_table = shape(here.group).is_some() || is_struct() && is_columns();
+        let is_table = shape(here.group).is_some()
+            || is(&here.group.attributes, "struct") && (columns(here.group).is_some() || structs::have_values(here));
         Claims { is_table, ..Claims::default() }
     }
 

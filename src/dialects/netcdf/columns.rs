@@ -71,7 +71,8 @@ fn column_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>,
         let rows = rows.as_ref().ok()?;
         Some(Box::new(times.and_then(|(step, epoch)| Times::new(step, epoch, rows.data_type()))))
     });
-    let said = |name| text(&stored.attributes, name);
+    let said = ["units", "description", "long_name"].map(|name| text(&stored.attributes, name));
+    let [units, description, long_name] = said;
     let stored_strings = is_line.then(|| datasets::stored_strings(file, path, stored, u64::MAX)).flatten();
     Column {
         stored_strings,
@@ -80,9 +81,9 @@ fn column_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>,
         meaning: Meaning {
             times,
             expected: expected.map(Box::new),
-            units: said("units"),
+            units,
             calendar: times::calendar(&stored.attributes),
-            description: said("description").or_else(|| said("long_name")),
+            description: description.or(long_name),
             ..Meaning::default()
         },
         ..Column::new(name, path.to_owned(), ColumnId::whole(stored.id), rows, tally)

@@ -193,18 +193,8 @@ impl VariableReading {
 
     /// The least and the greatest number to be shown, if stated.
     fn valid_range(&mut self, stored: &Dataset) -> Option<[Option<Scalar>; 2]> {
-        let mut bounds = |name: &str, count: usize| {
-            let values = values(attribute(&stored.attributes, name)?).filter(|values| values.len() == count);
-            let bounds = values.map(|values| (0..count).map(|at| summary(&values.slice(at, 1))?.min).collect());
-            let bounds: Option<Vec<Scalar>> = bounds.flatten();
-            if bounds.is_none() {
-                let numbers = if count == 1 { "a number" } else { "two numbers" };
-                self.find(&rules::VALID, format!("{name} is not {numbers}"));
-            }
-            bounds
-        };
         let [both, least, greatest] = [("valid_range", 2), ("valid_min", 1), ("valid_max", 1)]
-            .map(|(name, count)| bounds(name, count).unwrap_or_default().into_iter());
+            .map(|(name, count)| self.bounds(stored, name, count).unwrap_or_default().into_iter());
         if both.len() > 0 && least.len() + greatest.len() > 0 {
             self.find(&rules::VALID_TWICE, "there are both");
         }
@@ -240,21 +230,32 @@ impl VariableReading {
         }
         let count = self.packing.count;
         let is_single = linear.map_or(stored.datatype.size <= 4, |linear| linear.is_single) && count.is_none();
-        let shown = |bound: Scalar| match (linear, is_whole) {
-            (None, true) => Some(bound).filter(|bound| !matches!(bound, Scalar::Float(_))),
+        let [least, greatest] = range.map(|bound| match (linear, is_whole) {
+            (None, true) => bound.filter(|bound| !matches!(bound, Scalar::Float(_))),
             (linear, _) => {
                 let of_stored = linear.filter(|_| !is_shown).unwrap_or_default();
-                let number = of_stored.number(float(&bound)?, is_single);
+                let number = of_stored.number(float(&bound?)?, is_single);
                 match count {
                     Some(count) => count.instant(number).map(Scalar::Int),
                     None => Some(Scalar::Float(number)),
                 }
             }
-        };
-        let [least, greatest] = range.map(|bound| bound.and_then(shown));
+        });
         let falls = !is_shown && linear.and_then(|linear| linear.scale).is_some_and(|scale| scale < 0.0);
         let range = if falls { [greatest, least] } else { [least, greatest] };
         range.iter().any(Option::is_some).then_some(range)
+    }
+
+    /// Reads the attribute `name` of this many numbers.
+    fn bounds(&mut self, stored: &Dataset, name: &str, count: usize) -> Option<Vec<Scalar>> {
+        let values = values(attribute(&stored.attributes, name)?).filter(|values| values.len() == count);
+        let bounds = values.map(|values| (0..count).map(|at| summary(&values.slice(at, 1))?.min).collect());
+        let bounds: Option<Vec<Scalar>> = bounds.flatten();
+        if bounds.is_none() {
+            let numbers = if count == 1 { "a number" } else { "two numbers" };
+            self.find(&rules::VALID, format!("{name} is not {numbers}"));
+        }
+        bounds
     }
 
     fn numbers(&mut self, stored: &Dataset, wants_times: bool) {
@@ -311,7 +312,7 @@ impl VariableReading {
 
     /// How attributes pack the stored numbers linearly. `None`: they do not.
     fn linear(&mut self, stored: &Dataset) -> Option<Linear> {
-        let mut number = |name: &str| {
+        let [scale, offset] = ["scale_factor", "add_offset"].map(|name| {
             let attribute = attribute(&stored.attributes, name)?;
             let values = values(attribute).and_then(|values| Some((values.data_type().clone(), floats(&values)?)));
             match values.as_ref().map(|(data_type, values)| (data_type, values.as_slice())) {
@@ -321,10 +322,8 @@ impl VariableReading {
                     None
                 }
             }
-        };
-        let (scale, offset) = (number("scale_factor"), number("add_offset"));
-        let is_odd = |scale: &f64| *scale == 0.0 || !scale.is_finite();
-        if let Some((odd, _)) = scale.filter(|(scale, _)| is_odd(scale)) {
+        });
+        if let Some((odd, _)) = scale.filter(|(scale, _)| *scale == 0.0 || !scale.is_finite()) {
             self.find(&rules::SCALE_ZERO, format!("it is {odd}"));
         }
         if let Some((odd, _)) = offset.filter(|(offset, _)| !offset.is_finite()) {
@@ -335,10 +334,9 @@ impl VariableReading {
             _ => stored.datatype.size <= 4,
         };
         let all_single = matches!((scale, offset), (Some((_, true)), None | Some((_, true))));
-        let value = |found: Option<(f64, bool)>| found.map(|(value, _)| value);
         (scale.is_some() || offset.is_some()).then(|| Linear {
-            scale: value(scale),
-            offset: value(offset),
+            scale: scale.map(|(scale, _)| scale),
+            offset: offset.map(|(offset, _)| offset),
             is_single: is_narrow && all_single,
         })
     }
@@ -446,9 +444,9 @@ fn with_sign(stored: &Dataset) -> Datatype {
 /// variable does not count time in such integers.
 fn not_a_time(stored: &Dataset) -> Option<Fill> {
     let Class::Integer { order, signed: true, .. } = stored.datatype.class else { return None };
-    let is_difference = || text(&stored.attributes, "dtype").is_some_and(|dtype| dtype.starts_with("timedelta64"));
-    let is_time = || times::counted_by(&stored.attributes).is_some() || is_difference();
-    (stored.datatype.size == 8 && is_time()).then(|| times::not_a_time(order))
+    let is_time = times::counted_by(&stored.attributes).is_some()
+        || text(&stored.attributes, "dtype").is_some_and(|dtype| dtype.starts_with("timedelta64"));
+    (stored.datatype.size == 8 && is_time).then(|| times::not_a_time(order))
 }
 
 /// Whether elements are numbers that hepfs can unpack by attributes.

@@ -188,7 +188,7 @@ impl<'a> DimensionScope<'a> {
     /// Names the tables on these dimensions, in the same order.
     pub fn names<'d>(&self, tables: impl Iterator<Item = &'d [ObjectId]>) -> Vec<BString> {
         let (mut names, mut known) = (DimensionNames::of(*self), HashSet::new());
-        let name = |dimensions: &[ObjectId]| {
+        let distinct = tables.map(|dimensions| {
             let name = BString::from(bstr::join(",", dimensions.iter().map(|dimension| names.name(*dimension))));
             let mut shown = name.clone();
             for number in 2_u64.. {
@@ -198,8 +198,8 @@ impl<'a> DimensionScope<'a> {
                 shown = format!("{name} ({number})").into();
             }
             shown
-        };
-        tables.map(name).collect()
+        });
+        distinct.collect()
     }
 
     /// Finds the path and the name of a dataset in this group's ancestors. `None`: none of them holds it.
@@ -372,8 +372,8 @@ impl<'a> Scales<'a> {
             ([_, _], _) if is_text(dataset) => true,
             ([_, 1..=MOST_PLACES], [_, second]) => {
                 // If the second axis is labelled, the variable is a grid.
-                let is_pure = |id: &ObjectId| self.known.get(id).and_then(Option::as_ref).is_none_or(|one| one.is_pure);
-                *second != Some(first) && second.as_ref().is_none_or(is_pure)
+                let scale = second.and_then(|second| self.known.get(&second)?.as_ref());
+                *second != Some(first) && scale.is_none_or(|scale| scale.is_pure)
             }
             _ => false,
         }
@@ -381,15 +381,14 @@ impl<'a> Scales<'a> {
 
     /// Gives a row set the label of its dimension, if that is a variable outside of the group.
     fn labelled(&self, set: RowSet) -> RowSet {
-        let scale = self.known.get(&set.dimension).and_then(Option::as_ref);
-        let is_label = |scale: &&Scale| !scale.is_pure && scale.dataset.shape.len() == 1 && !scale.dataset.null;
-        match scale.filter(is_label).filter(|_| set.label.is_none()) {
-            Some(Scale { link, dataset, .. }) => {
+        let scale = self.known.get(&set.dimension).and_then(Option::as_ref).filter(|_| set.label.is_none());
+        match scale {
+            Some(Scale { is_pure: false, link, dataset, .. }) if dataset.shape.len() == 1 && !dataset.null => {
                 let rows = set.rows.max(dataset.shape.first().copied().unwrap_or(0));
                 let label = Some(CoordinateVariable { link: link.clone(), dataset: dataset.clone() });
                 RowSet { label, rows, ..set }
             }
-            None => set,
+            _ => set,
         }
     }
 

@@ -182,7 +182,8 @@ fn coordinates<'d, 'a>(
     dimensions: &'d Dimensions<'a>,
 ) -> Vec<(&'d Variable<'a>, Range<usize>)> {
     let named = named(grid.variables.iter().map(|(_, dataset)| *dataset));
-    let axes_of = |variable: &Variable<'_>| {
+    let found = dimensions.variables.iter().filter(|variable| named.contains(variable.link));
+    let placed = found.filter_map(|variable| {
         let Variable { dataset, axes, .. } = variable;
         let rank = axes.len() - usize::from(is_text(dataset));
         let on: Vec<ObjectId> = axes[..rank].iter().copied().collect::<Option<_>>()?;
@@ -190,10 +191,9 @@ fn coordinates<'d, 'a>(
             !on.is_empty() && on.len() < grid.dimensions.len() && !compound::is_record(dataset) && !dataset.null;
         let first = grid.dimensions.windows(on.len().max(1)).position(|window| window == on).filter(|_| is_any)?;
         let axes = first..first + rank;
-        (dataset.shape[1..rank] == grid.shape[axes.clone()][1..]).then_some(axes)
-    };
-    let found = dimensions.variables.iter().filter(|variable| named.contains(variable.link));
-    found.filter_map(|variable| Some((variable, axes_of(variable)?))).collect()
+        (dataset.shape[1..rank] == grid.shape[axes.clone()][1..]).then_some((variable, axes))
+    });
+    placed.collect()
 }
 
 /// Repeats variables that lie on some axes of a grid, so that they have a value for each of its rows.

@@ -35,6 +35,7 @@ use super::arrays::Arrays;
 use super::{About, Claims, Dialect, Here, ListedObject, Made, Mark, Of, Role, Site, compound, scales, times};
 use crate::catalogue::{Dataset, Fill, attribute, join};
 use crate::source::Interrupt;
+use crate::store::File;
 use crate::table::{Column, Finding, Single, Table, Unreadable};
 
 /// Name of the directory of tables, in a group that has several.
@@ -104,8 +105,10 @@ impl Dialect for Netcdf {
         }
         let names = names(&place, &dimensions, &self.grids(&dimensions));
         if !names.is_empty() {
-            let made = |name: BString| (name.clone(), Made::Directory { table: Some(name), children: Arc::default() });
-            let tables = Made::Directory { table: None, children: names.into_iter().map(made).collect() };
+            let children = names
+                .into_iter()
+                .map(|name| (name.clone(), Made::Directory { table: Some(name), children: Arc::default() }));
+            let tables = Made::Directory { table: None, children: children.collect() };
             claims.made.push((TABLES.into(), tables));
         }
         claims
@@ -117,8 +120,8 @@ impl Dialect for Netcdf {
             Of::Group(group) => {
                 let place = place(group);
                 let set = place.dimensions().tables.into_iter().next();
-                let name = |set: &RowSet| DimensionNames::of(place).name(set.dimension);
-                let opened = set.map(|set| table(&place, site.path, &set, &name(&set)));
+                let opened =
+                    set.map(|set| table(&place, site.path, &set, &DimensionNames::of(place).name(set.dimension)));
                 (group, site.path.to_owned(), opened)
             }
             Of::Made { group, key, plan } => {
@@ -141,15 +144,8 @@ impl Dialect for Netcdf {
         if scales::is_pure_dimension(stored) {
             return Err("it is a dimension of netCDF, which has no values".into());
         }
-        let is_of_netcdf = |interrupt: &Interrupt| {
-            let root = site.file.group(site.file.info().root, interrupt);
-            root.is_ok_and(|root| {
-                let has_variable = || dimensions::datasets(&root).any(|(_, dataset)| is_variable(dataset));
-                attribute(&root.attributes, "_NCProperties").is_some() || has_variable()
-            })
-        };
         // A scalar names no dimensions. Which files it has does not depend on its attributes.
-        if !is_variable(stored) && !interrupt.is_some_and(is_of_netcdf) {
+        if !is_variable(stored) && !interrupt.is_some_and(|interrupt| is_of_netcdf(site.file, interrupt)) {
             return Arrays.files(site, name, interrupt);
         }
         if columns::is_one_text(stored) {
@@ -173,13 +169,22 @@ impl Dialect for Netcdf {
     }
 }
 
+/// Whether software of netCDF wrote the file.
+fn is_of_netcdf(file: &Arc<File>, interrupt: &Interrupt) -> bool {
+    let root = file.group(file.info().root, interrupt);
+    root.is_ok_and(|root| {
+        attribute(&root.attributes, "_NCProperties").is_some()
+            || dimensions::datasets(&root).any(|(_, dataset)| is_variable(dataset))
+    })
+}
+
 /// Whether a scalar may stand for another number, an instant, a word or a null.
 fn is_coded_scalar(dataset: &Dataset) -> bool {
     const PACKING: [&str; 6] = ["scale_factor", "add_offset", "_Unsigned", "missing_value", "flag_values", "dtype"];
-    let is_packed = || PACKING.iter().any(|name| attribute(&dataset.attributes, name).is_some());
-    let counts_time = || times::counted_by(&dataset.attributes).is_some();
-    let is_missing = || matches!(conventions::default_fill(dataset), Fill::Explicit(_));
-    dataset.shape.is_empty() && (is_packed() || counts_time() || is_missing())
+    dataset.shape.is_empty()
+        && (PACKING.iter().any(|name| attribute(&dataset.attributes, name).is_some())
+            || times::counted_by(&dataset.attributes).is_some()
+            || matches!(conventions::default_fill(dataset), Fill::Explicit(_)))
 }
 
 /// Collects findings on the attributes of a group's variables.
@@ -222,11 +227,11 @@ impl Planned {
         let names = names(place, &dimensions, &dialect.grids(&dimensions));
         let numbers = names.into_iter().enumerate().map(|(number, name)| (name, number)).collect();
         let mut names = DimensionNames::of(*place);
-        let named = |set: RowSet| {
+        let sets = dimensions.tables.into_iter().map(|set| {
             let name = names.name(set.dimension);
             (set, name)
-        };
-        Self { sets: dimensions.tables.into_iter().map(named).collect(), numbers }
+        });
+        Self { sets: sets.collect(), numbers }
     }
 
     fn open(&self, place: &DimensionScope<'_>, path: &str, key: &BString, dialect: &Netcdf) -> Option<Table> {

@@ -19,9 +19,8 @@ pub(super) fn columns(group: &Group) -> Option<Vec<Named<'_>>> {
     let datasets: Vec<(&BString, &Arc<Dataset>)> = group.datasets().collect();
     let by_name: HashMap<&[u8], (&BString, &Arc<Dataset>)> =
         datasets.iter().map(|named| (named.0.as_slice(), *named)).collect();
-    let of = |name: &[u8]| by_name.get(name).copied();
     let signal = match text(&group.attributes, "signal") {
-        Some(signal) => of(signal.as_bytes())?,
+        Some(signal) => *by_name.get(signal.as_bytes())?,
         None => *datasets.iter().find(|(_, dataset)| says_one(&dataset.attributes, "signal"))?,
     };
     let (rank, rows) = (signal.1.shape.len(), signal.1.shape.first());
@@ -42,7 +41,7 @@ pub(super) fn columns(group: &Group) -> Option<Vec<Named<'_>>> {
     names.retain(|name| seen.insert(name.clone()));
     let columns = names
         .iter()
-        .filter_map(|name| of(name))
+        .filter_map(|name| by_name.get(name.as_slice()).copied())
         .filter(|(_, dataset)| dataset.shape.len() == 1 && dataset.shape.first() == rows && !dataset.null);
     let columns: Vec<Named<'_>> = columns.map(|(name, dataset)| (name.clone(), dataset)).collect();
     (columns.len() > 1).then_some(columns)

@@ -98,15 +98,15 @@ impl<'a> NwbMembers<'a> {
     /// serve another column.
     pub fn unlisted(&self, listed: &HashSet<&[u8]>) -> Vec<NamedDataset<'a>> {
         let rows = self.id().and_then(|(_, dataset)| dataset.shape.first());
-        let is_column = |(name, dataset): &NamedDataset<'a>| {
+        let columns = self.group.links.iter().filter_map(|link| self.get(&link.name)).filter(|(name, dataset)| {
             let is_free = !listed.contains(name.as_slice()) && name.as_bstr() != ID && !dataset.null;
             let outermost = match self.levels(dataset.id) {
                 Ok(levels) => levels.last().map_or(*dataset, |(_, ends)| *ends),
                 Err(_) => return false,
             };
             is_free && !self.servants.contains(&dataset.id) && rows.is_some() && outermost.shape.first() == rows
-        };
-        self.group.links.iter().filter_map(|link| self.get(&link.name)).filter(is_column).collect()
+        });
+        columns.collect()
     }
 
     /// Names of the members that are columns by themselves, not values of lists. Values of lists, ends, and labels of

@@ -36,11 +36,11 @@ impl<'a> Series<'a> {
     pub fn of(group: &'a Group) -> Option<Self> {
         let data = datasets::of_rank(group, "data", 1).or_else(|| datasets::of_rank(group, "data", 2))?;
         let stored = datasets::of_rank(group, "timestamps", 1).map(Clock::Stored);
-        let even = || {
+        let clock = stored.or_else(|| {
             let start = datasets::of_rank(group, "starting_time", 0)?;
             attribute(&start.attributes, "rate").map(|_| Clock::Even(start))
-        };
-        Some(Self { data, clock: stored.or_else(even)? })
+        });
+        Some(Self { data, clock: clock? })
     }
 }
 

@@ -288,9 +288,8 @@ impl Builder<'_> {
             Some(Ok(Some(path))) => {
                 column.attributes = attributes::with_text(&column.attributes, TABLE, &path);
                 let target = id.map(|id| self.site.file.object(id, self.interrupt));
-                let is_table = |object: &Object| super::is_table(object.attributes());
                 match target {
-                    Some(Ok(object)) if is_table(&object) => return,
+                    Some(Ok(object)) if super::is_table(object.attributes()) => return,
                     _ => format!("it leads to {path}, which is no table; row numbers are shown"),
                 }
             }

@@ -68,13 +68,11 @@ impl Dialect for OpenPmd {
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
-        let is_record = |name: &BString, object: &Object| match object {
-            Object::Group { .. } => *name != PATCHES,
-            Object::Dataset(dataset) => dataset.shape.len() == 1,
-            Object::Datatype { .. } | Object::Unreadable { .. } => false,
-        };
-        let mut links = here.group.links.iter();
-        let has_record = links.any(|link| link.target.object().is_some_and(|object| is_record(&link.name, object)));
+        let has_record = here.group.links.iter().any(|link| match link.target.object() {
+            Some(Object::Group { .. }) => link.name != PATCHES,
+            Some(Object::Dataset(dataset)) => dataset.shape.len() == 1,
+            Some(Object::Datatype { .. } | Object::Unreadable { .. }) | None => false,
+        });
         // Records keep their files, but must not become tables by shape, since their components are stored in other
         // units than those of SI.
         match place(here) {

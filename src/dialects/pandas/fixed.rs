@@ -38,10 +38,9 @@ const MOST_OF_LEVELS: usize = 1 << 20;
 
 /// Finds the members that hold a frame or a series.
 pub(super) fn servants(group: &Group) -> impl Iterator<Item = &BString> {
-    let serves = |name: &[u8]| {
-        name == b"values" || [&b"axis"[..], b"block", b"index"].iter().any(|prefix| name.starts_with(prefix))
-    };
-    group.datasets().map(|(name, _)| name).filter(move |name| serves(name))
+    group.datasets().map(|(name, _)| name).filter(|name| {
+        name.as_slice() == b"values" || [&b"axis"[..], b"block", b"index"].iter().any(|prefix| name.starts_with(prefix))
+    })
 }
 
 /// Makes the table of a group in the format `fixed`.
@@ -268,11 +267,11 @@ impl<'a> Fixed<'a> {
             PandasAttribute::label(&self.dataset(name)?.attributes, "name")
         });
         // Columns that the axis does not name are kept after the others.
-        let mut next = |name: &String| {
+        let found = order.iter().chain(&met).filter_map(|name| {
             let origin = Origin { axis: axis.clone(), ..Origin::default() };
             Some(columns.get_mut(name)?.pop_front()?.with_origin(origin))
-        };
-        order.iter().chain(&met).filter_map(&mut next).collect()
+        });
+        found.collect()
     }
 
     /// Reads the labels of an axis of columns, as text, and their types.
@@ -307,15 +306,15 @@ impl<'a> Fixed<'a> {
             .collect::<Result<_, Unreadable>>()?;
         let rows = levels.first().map_or(0, |(codes, _)| codes.len());
         let (mut left, mut kinds) = (MOST_NAMES, Kinds::default());
-        let one = |row: usize| {
-            let label = |(codes, values): &(Labels, Labels)| {
+        let names = (0..rows).map(|row| {
+            let own = levels.iter().map(|(codes, values)| {
                 let place = match codes.get(row) {
                     Some(PandasLabel::Integer(code)) => usize::try_from(*code).ok(),
                     _ => None,
                 };
                 place.and_then(|place| values.get(place).cloned()).unwrap_or_else(|| missing(values.first()))
-            };
-            let own = PandasLabel::Tuple(levels.iter().map(label).collect());
+            });
+            let own = PandasLabel::Tuple(own.collect());
             let name = match &own {
                 PandasLabel::Tuple(own) if is_one => own.first().map(PandasLabel::to_string).unwrap_or_default(),
                 own => own.to_string(),
@@ -324,9 +323,8 @@ impl<'a> Fixed<'a> {
             // Many names may repeat one long text.
             left = left.checked_sub(name.len()).ok_or_else(too_long)?;
             Ok(name)
-        };
-        let names = (0..rows).map(one).collect::<Result<_, Unreadable>>()?;
-        Ok((names, kinds))
+        });
+        Ok((names.collect::<Result<_, Unreadable>>()?, kinds))
     }
 
     /// Reads the labels in a dataset.
@@ -363,8 +361,8 @@ impl<'a> Fixed<'a> {
         }
         let kind = text(&dataset.attributes, "kind").unwrap_or_default();
         let zone = zone_in(&dataset.attributes);
-        let per_second = |name| values::per_second(&values::unit(&kind, name)?)?.try_into().ok();
-        let (instants, differences) = (per_second("datetime64"), per_second("timedelta64"));
+        let [instants, differences] =
+            ["datetime64", "timedelta64"].map(|name| values::per_second(&values::unit(&kind, name)?)?.try_into().ok());
         labels_of(&array, |value| match (instants, differences) {
             _ if kind == "date" => PandasLabel::Date(value.saturating_sub(values::FIRST_OF_1970)),
             (Some(per_second), _) => PandasLabel::Timestamp { value, per_second, zone: zone.clone() },
@@ -387,9 +385,10 @@ impl<'a> Fixed<'a> {
         if !is_pickle(dataset) {
             return Ok(Source::Elements(opened));
         }
-        let columns = ObjectBlock::new(opened).columns(MOST_COLUMNS, self.interrupt);
-        let advice = |error| format!("{error}; frames written with format=\"table\" have no pickles of values");
-        Ok(Source::Objects(columns.map_err(advice)?.into_iter().map(Some).collect()))
+        let columns = ObjectBlock::new(opened)
+            .columns(MOST_COLUMNS, self.interrupt)
+            .map_err(|error| format!("{error}; frames written with format=\"table\" have no pickles of values"))?;
+        Ok(Source::Objects(columns.into_iter().map(Some).collect()))
     }
 
     /// The type as which to read the elements of a dataset: texts in other encodings stay bytes.

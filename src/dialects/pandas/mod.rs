@@ -58,12 +58,12 @@ impl Dialect for Pandas {
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
-        let servant = |name: &BString| (name.clone(), Role::Servant);
-        let members = if is_fixed(&here.group.attributes) {
-            fixed::servants(here.group).map(servant).collect()
+        let members: Vec<&BString> = if is_fixed(&here.group.attributes) {
+            fixed::servants(here.group).collect()
         } else {
-            table_of(here.group).into_iter().flat_map(|table| servants(here.group, table)).map(servant).collect()
+            table_of(here.group).into_iter().flat_map(|table| servants(here.group, table)).collect()
         };
+        let members = members.into_iter().map(|name| (name.clone(), Role::Servant)).collect();
         Claims { is_table: true, members, ..Claims::default() }
     }
 

@@ -104,7 +104,7 @@ impl ObjectBlock {
         if columns as u64 > most {
             return Err(self.refuse(format!("{columns} columns, more than {most}")));
         }
-        let column = |column| {
+        let all = (0..columns).map(|column| {
             let counts = pickled.array.counts(column);
             let (shown, others) = (InferredType::of(counts), counts[CellKind::Other as usize]);
             let (data_type, hints) = (shown.data_type(), Hints { nullable: true, ..Hints::default() });
@@ -113,8 +113,8 @@ impl ObjectBlock {
             let hints = if is_text { hints.within(pickled.bytes.len() as u64) } else { hints };
             let facts = Facts { nullable: true, hints, ..Facts::new(rows as u64, data_type) };
             ObjectRows { block: self.clone(), column, shown, others, facts }
-        };
-        Ok((0..columns).map(column).collect())
+        });
+        Ok(all.collect())
     }
 }
 
@@ -141,9 +141,9 @@ pub(super) enum InferredType {
 impl InferredType {
     /// Chooses the form, given the number of values of each kind.
     fn of(counts: [usize; CellKind::ALL.len()]) -> Self {
-        let has = |kind: CellKind| counts[kind as usize] > 0;
-        let is_missing = |kind: &CellKind| matches!(kind, CellKind::None | CellKind::Nan | CellKind::Other);
-        let present: Vec<CellKind> = CellKind::ALL.into_iter().filter(|kind| has(*kind) && !is_missing(kind)).collect();
+        let present = CellKind::ALL.into_iter().filter(|kind| counts[*kind as usize] > 0);
+        let present = present.filter(|kind| !matches!(kind, CellKind::None | CellKind::Nan | CellKind::Other));
+        let present: Vec<CellKind> = present.collect();
         match present.as_slice() {
             [] | [CellKind::Text] => Self::Texts,
             [CellKind::Bool] => Self::Booleans,
@@ -220,8 +220,7 @@ impl ObjectRows {
 
     /// Upper bound on the bytes in an array of these rows.
     fn taken(&self, pickled: &Pickled, rows: impl Iterator<Item = usize>) -> u64 {
-        let length = |row| self.length(pickled, row);
-        rows.map(|row| length(row) * 3 + 8).fold(0, u64::saturating_add)
+        rows.map(|row| self.length(pickled, row) * 3 + 8).fold(0, u64::saturating_add)
     }
 
     /// Makes the array of these rows.
@@ -301,9 +300,9 @@ impl Rows for ObjectRows {
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         store::count_of(&range, self.facts.len, self.block.dataset.path())?;
         let pickled = self.block.pickled(interrupt)?;
-        let what = || format!("rows {}..{}", range.start, range.end);
         let taken = self.taken(&pickled, range.start as usize..range.end as usize);
-        self.block.dataset.file().store().admit(self.block.dataset.path(), taken, what)?;
+        let dataset = &self.block.dataset;
+        dataset.file().store().admit(dataset.path(), taken, || format!("rows {}..{}", range.start, range.end))?;
         interrupt.check()?;
         Ok(self.values(&pickled, range.start as usize..range.end as usize))
     }
@@ -314,9 +313,8 @@ impl Rows for ObjectRows {
         }
         let pickled = self.block.pickled(interrupt)?;
         let mut fitter = Fitter::new(range.start, bytes);
-        let weight = |row| self.length(&pickled, row as usize) + 16;
         let mut rows = range;
-        rows.all(|row| fitter.add(1, weight(row)));
+        rows.all(|row| fitter.add(1, self.length(&pickled, row as usize) + 16));
         Ok(fitter.fitting())
     }
 

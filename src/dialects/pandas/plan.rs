@@ -80,11 +80,12 @@ impl Name {
 
     /// Reads all labels in a list, of up to `left` bytes: a pickle may repeat one long text very often.
     fn all(list: PickleValue<'_>, left: &mut usize) -> Option<Vec<Self>> {
-        let mut bounded = |name: Self| {
+        let names = list.items()?.map(|label| {
+            let name = Self::of(label);
             *left = left.checked_sub(name.shown.len().saturating_add(OF_A_NAME))?;
             Some(name)
-        };
-        list.items()?.map(|label| bounded(Self::of(label))).collect()
+        });
+        names.collect()
     }
 }
 
@@ -303,8 +304,10 @@ fn names(axes: &PickleTree, levels: Option<&PickleTree>, info: Option<&PickleTre
         let (_, about) = info.root().entries()?.find(|(key, _)| key.integer() == Some(number))?;
         about.get("names")
     });
-    let called = |level| label(about?.item(level)?).filter(|label| *label != PandasLabel::None);
-    Kinds::of(columns.map(label)).axis(|level| called(level).map(|label| label.to_string()))
+    Kinds::of(columns.map(label)).axis(|level| {
+        let name = label(about?.item(level)?).filter(|label| *label != PandasLabel::None);
+        name.map(|name| name.to_string())
+    })
 }
 
 /// Whether pandas made up this name for a level that has none.

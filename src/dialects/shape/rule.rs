@@ -250,7 +250,7 @@ impl<'a> Shapes<'a> {
             count.grows &=
                 dataset.max_shape.first().is_some_and(|most| most.is_none_or(|most| most > dataset.shape[0]));
         }
-        let is_grid = |(_, dataset): &&(&BString, &Arc<Dataset>)| {
+        let grid = members.iter().find(|(_, dataset)| {
             let Some((rows, inner)) = dataset.shape.split_first() else { return false };
             // If there are more lines than the dataset has axes, the lines do not label its axes, and it is a column of
             // arrays.
@@ -258,18 +258,19 @@ impl<'a> Shapes<'a> {
                 return false;
             }
             // Two lines of two or three numbers are vectors, and label nothing.
-            let has_lines = |extent: &u64| counts.get(extent).is_some_and(|count| count.lines >= 2);
-            let is_vector = |extent: &u64| AXES.contains(extent) && extent != rows && has_lines(extent);
-            let extents = || std::iter::once(rows).chain(inner).filter(|extent| **extent > 1 && !is_vector(extent));
+            let extents = std::iter::once(rows).chain(inner).filter(|extent| **extent > 1).filter(|extent| {
+                let has_lines = counts.get(extent).is_some_and(|count| count.lines >= 2);
+                !AXES.contains(extent) || *extent == rows || !has_lines
+            });
             // Beside numbers, texts and compounds name rows, or elements of a row, as sites beside a time line do.
             // Without numbers, they name the rows and columns of a matrix.
             if of_numbers.is_empty() {
-                extents().filter(|extent| of_names.contains(*extent)).collect::<HashSet<_>>().len() >= 2
+                extents.filter(|extent| of_names.contains(*extent)).collect::<HashSet<_>>().len() >= 2
             } else {
-                extents().filter(|extent| of_numbers.contains(*extent)).count() >= 2
+                extents.filter(|extent| of_numbers.contains(*extent)).count() >= 2
             }
-        };
-        let grid = members.iter().find(is_grid).map(|(name, _)| *name);
+        });
+        let grid = grid.map(|(name, _)| *name);
         Self { members, counts, has_longer, values, grid, of_axes }
     }
 
@@ -443,10 +444,9 @@ fn says_nothing(name: &[u8]) -> bool {
 /// The name, with each number in it replaced by a zero.
 fn stem(name: &[u8]) -> impl Iterator<Item = u8> {
     let is_digit = |at: usize| name.get(at).is_some_and(u8::is_ascii_digit);
-    let starts = move |at: usize| !is_digit(at) || at == 0 || !is_digit(at - 1);
     name.iter()
         .enumerate()
-        .filter(move |(at, _)| starts(*at))
+        .filter(move |(at, _)| !is_digit(*at) || *at == 0 || !is_digit(*at - 1))
         .map(move |(at, byte)| if is_digit(at) { b'0' } else { *byte })
 }
 
@@ -505,11 +505,12 @@ pub(super) fn marked(path: &str, group: &Group, root: &[Attribute]) -> Option<St
             return Some(format!("{whose} has the attribute {what}"));
         }
     }
-    let has = |name: &str| group.links.iter().any(|link| link.name == name.as_bytes().as_bstr());
     if let Some(link) = group.links.iter().find(|link| link.name.ends_with(POINTERS.as_bytes())) {
         return Some(format!("{} points into what is beside it", link.name));
     }
-    if let Some([one, other]) = PARTS.iter().find(|parts| parts.iter().all(|part| has(part))) {
+    let mut pairs = PARTS.iter();
+    let pair = pairs.find(|parts| parts.iter().all(|part| group.links.iter().any(|link| link.name == **part)));
+    if let Some([one, other]) = pair {
         return Some(format!("{one} and {other} are parts of one thing"));
     }
     group.links.iter().find_map(|link| {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use super::{ALL, SETS, Shape};
-use crate::catalogue::{Attribute, ColumnId, Group, Link, Object, ObjectId, Target, join};
+use crate::catalogue::{ColumnId, Group, Link, Object, ObjectId, Target, join};
 use crate::dialects::datasets::distinct;
 use crate::dialects::{Checks, Dialect, Dialects, Here, Made, MadePlan, Of, Site};
 use crate::source::Interrupt;
@@ -200,11 +200,11 @@ pub(super) fn made(shape: &Shape, here: &Here<'_>) -> Option<Made> {
         return fits(&table).then(|| directory(ALL.into()));
     }
     let outer = look.outer(&siblings)?;
-    let is_table = |name: &BString| {
+    let children = groups(&outer).take(MOST_WITHIN).filter_map(|Link { name, .. }| {
         alike(Some(name)).filter(fits)?;
         Some((name.clone(), directory([ALL.as_bytes(), b"/", name].concat().into())))
-    };
-    let children: Arc<[_]> = groups(&outer).take(MOST_WITHIN).filter_map(|link| is_table(&link.name)).collect();
+    });
+    let children: Arc<[_]> = children.collect();
     (!children.is_empty()).then_some(Made::Directory { table: None, children })
 }
 
@@ -220,10 +220,9 @@ pub(super) fn table(
     let (mut labels, mut tables) = (Vec::new(), Vec::<Table>::new());
     let mut left_out: Vec<(BString, Cow<'static, str>)> = Vec::new();
     let siblings = series(group);
-    let found = |sibling, beside| look.sibling(site.path, sibling, within, beside);
-    let first = first_alike(siblings.iter().map(|sibling| found(sibling, None)));
+    let first = first_alike(siblings.iter().map(|sibling| look.sibling(site.path, sibling, within, None)));
     for sibling in &siblings {
-        let reason = match found(sibling, first.as_ref()) {
+        let reason = match look.sibling(site.path, sibling, within, first.as_ref()) {
             _ if interrupt.is_raised() => break,
             None => "no table".to_owned(),
             Some(table) => match first.as_ref().map_or(Some("none like it"), |first| difference(first, &table)) {
@@ -300,10 +299,11 @@ impl Chain<'_> {
             let chain = ChainRows::new(parts).map(|chain| Arc::new(chain.with_texts().cut()) as Arc<dyn Rows>);
             let chain = chain.filter(|chain| chain.len() == rows).ok_or("its parts differ".into());
             let own = self.column(u32::try_from(at).ok()?.checked_add(1)?, column.name.clone(), chain);
-            let is_of_all = |attribute: &&Attribute| alike.iter().all(|one| one.attributes.contains(attribute));
             let description = column.meaning.description.clone();
+            let of_all =
+                column.attributes.iter().filter(|attribute| alike.iter().all(|one| one.attributes.contains(attribute)));
             chained.push(Column {
-                attributes: column.attributes.iter().filter(is_of_all).cloned().collect(),
+                attributes: of_all.cloned().collect(),
                 meaning: Meaning {
                     description: description
                         .filter(|told| alike.iter().all(|one| one.meaning.description.as_ref() == Some(told))),

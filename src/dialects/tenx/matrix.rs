@@ -64,10 +64,6 @@ impl<'a> Matrix<'a> {
     pub fn table(&self, site: &Site<'_>, key: &BString, interrupt: &Interrupt) -> Table {
         let path = join(&join(site.path, TABLES.as_bytes()), key);
         let named = |name: &str, shown: &str, dataset| column(site, &shown.into(), &name.into(), dataset);
-        let labelled = |columns: Vec<Column>| {
-            let labelled = columns.into_iter().enumerate().map(|(at, column)| Column { is_label: at == 0, ..column });
-            labelled.collect()
-        };
         match (key.as_slice(), &self.features) {
             (b"barcodes", _) => {
                 let flags = of_length(self.group, self.barcodes.shape.first().copied(), &[]);
@@ -97,9 +93,8 @@ impl<'a> Matrix<'a> {
             let barcodes = barcodes.datatype.clone();
             Categories { path: site.path.into(), labels: Err(reason), datatype: barcodes, ordered: None }
         });
-        let count = |labels: &Categories| Some(labels.labels.as_ref().ok()?.len());
         let shape = stated(site, self.group, interrupt);
-        let known = [count(&features), count(&barcodes)];
+        let known = [&features, &barcodes].map(|labels| Some(labels.labels.as_ref().ok()?.len()));
         if let Some(stated) = shape.filter(|stated| stated.iter().zip(known).any(|(a, b)| b.is_some_and(|b| b != *a))) {
             let [features, barcodes] = known.map(said);
             let found = format!("shape is {stated:?}, of {features} features and {barcodes} barcodes");
@@ -134,6 +129,12 @@ impl<'a> Matrix<'a> {
             Features::Group(id) => identifiers(site, &join(site.path, FEATURES.as_bytes()), id, interrupt),
         }
     }
+}
+
+/// Makes the first column the row label.
+fn labelled(columns: Vec<Column>) -> Vec<Column> {
+    let labelled = columns.into_iter().enumerate().map(|(at, column)| Column { is_label: at == 0, ..column });
+    labelled.collect()
 }
 
 /// Opens the identifiers in a group of features, as labels.

@@ -98,22 +98,26 @@ type Named<'a> = (&'a BString, &'a Arc<Dataset>);
 
 /// Finds the datasets of rank 1 and of this length in a group. Those called as in `first` come first.
 fn of_length<'a>(group: &'a Group, length: Option<u64>, first: &'a [&str]) -> Vec<Named<'a>> {
-    let has_length = |dataset: &Dataset| dataset.shape.len() == 1 && dataset.shape.first().copied() == length;
-    let mut columns: Vec<_> = group.datasets().filter(|(_, dataset)| has_length(dataset) && !dataset.null).collect();
+    let columns = group.datasets().filter(|(_, dataset)| !dataset.null && dataset.shape.len() == 1);
+    let mut columns: Vec<_> = columns.filter(|(_, dataset)| dataset.shape.first().copied() == length).collect();
     columns.sort_by_key(|(name, _)| first.iter().position(|one| *name == one).unwrap_or(first.len()));
     columns
 }
 
 /// Finds the columns of a group of features, the identifiers first; none in any other group.
 fn features<'a>(path: &str, group: &'a Group) -> Vec<Named<'a>> {
-    let length = |name| datasets::of_rank(group, name, 1).and_then(|dataset| dataset.shape.first().copied());
-    let count = length(OF_FEATURES[0]);
-    if !path.ends_with("/features") || count.is_none() || OF_FEATURES.iter().any(|name| length(name) != count) {
+    let count = length(group, OF_FEATURES[0]);
+    if !path.ends_with("/features") || count.is_none() || OF_FEATURES.iter().any(|name| length(group, name) != count) {
         return Vec::new();
     }
     let mut columns = of_length(group, count, &OF_FEATURES);
     columns.retain(|(name, _)| *name != TAGS);
     columns
+}
+
+/// Length of a dataset of rank 1 in a group.
+fn length(group: &Group, name: &str) -> Option<u64> {
+    datasets::of_rank(group, name, 1)?.shape.first().copied()
 }
 
 /// Opens a dataset of the group as a column named `shown`.

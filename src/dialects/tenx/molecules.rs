@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::matrix::{identifiers, labels};
 use super::rules;
-use super::{FEATURES, Named, column, of_length};
+use super::{FEATURES, Named, column, length, of_length};
 use crate::catalogue::{ColumnId, Group, Object, join};
 use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
@@ -20,12 +20,12 @@ const LABELLED: [(&str, &str, &str); 3] =
 
 /// Finds the columns of the root group; none if it holds no molecules.
 pub(super) fn columns(group: &Group) -> Vec<Named<'_>> {
-    let length = |name: &str| datasets::of_rank(group, name, 1).and_then(|dataset| dataset.shape.first().copied());
-    let known = KNOWN.iter().find(|known| {
-        let count = length(known[0]);
-        count.is_some() && known.iter().all(|name| length(name) == count)
+    let columns = KNOWN.iter().find_map(|known| {
+        let count = length(group, known[0])?;
+        let are_there = known.iter().all(|name| length(group, name) == Some(count));
+        are_there.then(|| of_length(group, Some(count), known))
     });
-    known.map(|known| of_length(group, length(known[0]), known)).unwrap_or_default()
+    columns.unwrap_or_default()
 }
 
 /// Makes the table of the root group: its columns, then the columns of labels for those of numbers.

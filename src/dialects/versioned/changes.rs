@@ -49,9 +49,9 @@ struct Walk<'a> {
 /// A group cannot be listed, or mappings cannot be read.
 pub(super) fn since_previous(version: &Here<'_>, id: ObjectId) -> Result<Vec<DatasetChange>, Error> {
     let Here { path, group, file, interrupt } = *version;
-    let lost = || Error::unsupported(path, "its file cannot be listed any more");
-    let all = file.group(VersionsGroup::in_file(file, interrupt).ok_or_else(lost)?.id, interrupt);
-    let all = all.map_err(|error| Error::Hdf5 { path: path.to_owned(), error })?;
+    let all = VersionsGroup::in_file(file, interrupt);
+    let all = all.ok_or_else(|| Error::unsupported(path, "its file cannot be listed any more"))?;
+    let all = file.group(all.id, interrupt).map_err(|error| Error::Hdf5 { path: path.to_owned(), error })?;
     let before = previous(&all, &group.attributes);
     let pairs = VecDeque::from([([Some(id), before], BString::default())]);
     let mut walk = Walk { file, interrupt, path, pairs, met: HashSet::new(), found: Vec::new(), bytes: 0 };
@@ -73,9 +73,9 @@ impl Walk<'_> {
             return Err(self.too_much(format!("more than {MOST_GROUPS} groups are to be compared")));
         }
         let path = if below.is_empty() { self.path.to_owned() } else { join(self.path, below) };
-        let listed = |id: Option<ObjectId>| id.map(|id| self.file.group(id, self.interrupt)).transpose();
-        let failed = |error| Error::Hdf5 { path: path.clone(), error };
-        let groups = [listed(pair[0]).map_err(failed)?, listed(pair[1]).map_err(failed)?];
+        let groups = pair.map(|id| id.map(|id| self.file.group(id, self.interrupt)).transpose());
+        let [now, before] = groups.map(|group| group.map_err(|error| Error::Hdf5 { path: path.clone(), error }));
+        let groups = [now?, before?];
         let mut members: BTreeMap<&BString, [Option<Member<'_>>; 2]> = BTreeMap::new();
         for (at, group) in groups.iter().enumerate() {
             for (name, member) in group.iter().flat_map(members_of) {
@@ -176,10 +176,8 @@ fn members_of(group: &Group) -> impl Iterator<Item = (&BString, Member<'_>)> {
 
 /// Whether the mappings of two datasets lead to the same chunks.
 fn lead_alike(a: &Mappings, b: &Mappings) -> bool {
-    let sources = |one: &Mappings| -> Vec<ObjectId> { one.sources().iter().map(|source| source.id).collect() };
-    let runs = |one: &Mappings| one.runs().len();
-    let (of_a, of_b) = (sources(a), sources(b));
-    runs(a) == runs(b)
+    let [of_a, of_b] = [a, b].map(|one| one.sources().iter().map(|source| source.id).collect::<Vec<_>>());
+    a.runs().len() == b.runs().len()
         && a.runs().iter().zip(b.runs()).all(|(a, b)| {
             (a.at, a.len, a.first) == (b.at, b.len, b.first)
                 && of_a.get(a.source as usize) == of_b.get(b.source as usize)

@@ -16,12 +16,12 @@ use crate::table::{Finding, Table};
 
 /// Finds the columns of a group. `None`: the group is not a table.
 fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
-    let column = |dataset: &Arc<Dataset>| dataset.shape.len() == 1 && !dataset.null && !is_record(dataset);
-    let member = |link| -> Option<(&BString, &Arc<Dataset>)> {
-        let link: &Link = link;
-        Some((&link.name, link.target.dataset().filter(|dataset| column(dataset))?))
-    };
-    let columns: Vec<_> = group.links.iter().map(member).collect::<Option<_>>()?;
+    let columns = group.links.iter().map(|link| {
+        let dataset = link.target.dataset()?;
+        let is_column = dataset.shape.len() == 1 && !dataset.null && !is_record(dataset);
+        is_column.then_some((&link.name, dataset))
+    });
+    let columns: Vec<_> = columns.collect::<Option<_>>()?;
     let (_, first) = columns.first()?;
     columns.iter().all(|(_, dataset)| dataset.shape == first.shape).then_some(columns)
 }

@@ -60,8 +60,8 @@ pub(super) fn verify(file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
     let mut below = vec![(store, format!("/{STORE}"), 0)];
     while let Some((id, path, depth)) = below.pop() {
         let Ok(group) = file.group(id, interrupt) else { continue };
-        let dataset = |name: &str| group.link(name.as_bytes())?.target.dataset();
-        if let (Some(raw), Some(hashes)) = (dataset("raw_data"), dataset("hash_table")) {
+        let members = ["raw_data", "hash_table"].map(|name| group.link(name.as_bytes())?.target.dataset());
+        if let [Some(raw), Some(hashes)] = members {
             let path = join(&path, b"raw_data");
             let open =
                 |dataset: &Arc<catalogue::Dataset>| StoredDataset::new(file.clone(), path.clone(), dataset.clone());
@@ -260,11 +260,11 @@ impl<'a> Chunks<'a> {
 fn places(hashes: &StoredDataset) -> Option<[Range<usize>; 3]> {
     let datatype = &hashes.description().datatype;
     let Class::Compound { fields } = &datatype.class else { return None };
-    let place = |name: &str, size: u64| {
+    let [hash, rows] = [("hash", HASH), ("shape", ROWS)].map(|(name, size)| {
         let field = fields.iter().find(|field| field.name == name && field.datatype.size == size)?;
         usize::try_from(field.offset).ok()
-    };
-    let (hash, rows) = (place("hash", HASH)?, place("shape", ROWS)?);
+    });
+    let (hash, rows) = (hash?, rows?);
     let places = [hash..hash.checked_add(32)?, rows..rows.checked_add(8)?, rows.checked_add(8)?..rows.checked_add(16)?];
     (datatype.size <= LARGEST_RECORD).then_some(places)
 }

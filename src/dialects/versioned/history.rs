@@ -164,13 +164,13 @@ impl History {
             self.findings.push(finding(path(name), &rules::TIMESTAMP, found));
         }
         let own = [PREVIOUS, COMMITTED, TIMESTAMP];
-        let is_users = |attribute: &&Attribute| !own.iter().any(|name| attribute.name == *name);
+        let of_users = attributes.iter().filter(|attribute| !own.iter().any(|name| attribute.name == *name));
         self.versions.push(Version {
             id: *id,
             name: name.clone(),
             previous: text(attributes, PREVIOUS).filter(|name| name != FIRST).map(BString::from),
             time,
-            attributes: attributes.iter().filter(is_users).cloned().collect(),
+            attributes: of_users.cloned().collect(),
             depth: None,
         });
         if text(attributes, PREVIOUS).is_none() {

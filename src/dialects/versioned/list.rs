@@ -34,9 +34,9 @@ const MOST_BYTES: usize = 64 << 20;
 /// Makes the table, with a row for each version.
 pub(super) fn table(site: &Site<'_>, kept: &VersionsGroup, history: &History, interrupt: &Interrupt) -> Table {
     let versions = &history.versions;
-    let text = |name: &BString| name.to_str_lossy().into_owned();
-    let names: LargeStringArray = versions.iter().map(|version| Some(text(&version.name))).collect();
-    let before: LargeStringArray = versions.iter().map(|version| version.previous.as_ref().map(text)).collect();
+    let names: LargeStringArray = versions.iter().map(|version| Some(version.name.to_str_lossy())).collect();
+    let before = versions.iter().map(|version| version.previous.as_ref().map(|name| name.to_str_lossy()));
+    let before: LargeStringArray = before.collect();
     let times: Int64Array = versions.iter().map(|version| version.time).collect();
     let current = history.current().map(|version| &version.name);
     let is_current: BooleanArray = versions.iter().map(|version| Some(Some(&version.name) == current)).collect();
@@ -127,29 +127,26 @@ fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Inter
         return Err(too_much());
     }
     let none = new_null_array(&data_type, 1);
-    let mut as_common = |value: &Option<ArrayRef>| match value {
-        None => Ok(none.clone()),
-        Some(value) if *value.data_type() == data_type => Ok(value.clone()),
-        Some(value) if *value.data_type() == WITHOUT_ELEMENTS => {
-            let item = Arc::new(Field::new_list_field(DataType::Null, true));
-            let empty =
-                LargeListArray::new(item, OffsetBuffer::from_lengths([0]), new_empty_array(&DataType::Null), None);
-            Ok(cast(&empty, &data_type)?)
+    let values = values.iter().map(|value| {
+        interrupt.check()?;
+        match value {
+            None => Ok(none.clone()),
+            Some(value) if *value.data_type() == data_type => Ok(value.clone()),
+            Some(value) if *value.data_type() == WITHOUT_ELEMENTS => {
+                let item = Arc::new(Field::new_list_field(DataType::Null, true));
+                let empty =
+                    LargeListArray::new(item, OffsetBuffer::from_lengths([0]), new_empty_array(&DataType::Null), None);
+                Ok(cast(&empty, &data_type)?)
+            }
+            Some(value) => {
+                let made = cast(value, &data_type)?;
+                // A float cannot hold every integer exactly.
+                let is_same = cast(&made, value.data_type()).is_ok_and(|back| back.as_ref() == value.as_ref());
+                within(is_same.then_some(made).ok_or_else(several)?, &mut left)
+            }
         }
-        Some(value) => {
-            let made = cast(value, &data_type)?;
-            // A float cannot hold every integer exactly.
-            let is_same = cast(&made, value.data_type()).is_ok_and(|back| back.as_ref() == value.as_ref());
-            within(is_same.then_some(made).ok_or_else(several)?, &mut left)
-        }
-    };
-    let values: Vec<ArrayRef> = values
-        .iter()
-        .map(|value| {
-            interrupt.check()?;
-            as_common(value)
-        })
-        .collect::<Result<_, _>>()?;
+    });
+    let values: Vec<ArrayRef> = values.collect::<Result<_, _>>()?;
     let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
     concat(&values).map_err(Unreadable::from)
 }

@@ -66,11 +66,10 @@ pub(super) fn check(
                 let is_categorical = any(candidate.attributes(), &CATEGORIES).is_some();
                 let Expected { range, fill, domain, near } =
                     values::expected(dataset, &parts.missing(dataset), is_categorical);
-                let has = |rule| parts.draft.has(rule);
                 let expected = Expected {
-                    range: range.filter(|(rule, _)| has(rule)),
-                    fill: fill.filter(|(rule, _)| has(rule)),
-                    domain: domain.filter(|(rule, _)| has(rule) && !parts.is_in_version),
+                    range: range.filter(|(rule, _)| parts.draft.has(rule)),
+                    fill: fill.filter(|(rule, _)| parts.draft.has(rule)),
+                    domain: domain.filter(|(rule, _)| parts.draft.has(rule) && !parts.is_in_version),
                     near,
                 };
                 column.meaning.expected = Some(Box::new(expected));
@@ -286,9 +285,6 @@ fn code(base: &Datatype, fill: &crate::catalogue::Elements) -> Option<i128> {
 
 /// Reports references of a kind that July dropped, in one finding for the whole table.
 fn old_references(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>], table: &Table) {
-    let is_old = |attribute: &Attribute| {
-        matches!(attribute.datatype.class, Class::Reference(ReferenceKind::Object | ReferenceKind::Region))
-    };
     let of_columns = candidates.iter().flat_map(|candidate| {
         let path = parts.path_of(candidate.name.as_bstr());
         let names = [&CATEGORIES, &SEARCH_INDEX_LIST];
@@ -300,7 +296,10 @@ fn old_references(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>], tabl
         Some((index.path.clone(), name, attribute))
     });
     let own = attribute(&parts.group.attributes, INDEX_COLUMNS).map(|own| (parts.path.to_owned(), INDEX_COLUMNS, own));
-    let old: Vec<_> = own.into_iter().chain(of_columns).chain(of_indexes).filter(|(.., one)| is_old(one)).collect();
+    let old = own.into_iter().chain(of_columns).chain(of_indexes).filter(|(.., attribute)| {
+        matches!(attribute.datatype.class, Class::Reference(ReferenceKind::Object | ReferenceKind::Region))
+    });
+    let old: Vec<_> = old.collect();
     if let Some((path, name, _)) = old.first() {
         let found = format!("{} attributes of H5T_STD_REF_OBJ; the first is {name} of {path}", old.len());
         parts.report(&rules::REFERENCE_OLD, found);

@@ -14,14 +14,14 @@ pub(super) fn is_line(attribute: &Attribute) -> bool {
 
 /// Whether an attribute is one ASCII string of fixed length; with `is_terminated`, one that ends with NUL.
 pub(super) fn is_token(attribute: &Attribute, is_terminated: bool) -> bool {
-    let ends = |padding: Padding| match padding {
-        Padding::NullTerminated => true,
-        Padding::NullPadded => attribute.value.as_ref().is_ok_and(|value| value.bytes.last() == Some(&0)),
-        Padding::SpacePadded => false,
-    };
     is_scalar(attribute)
         && match attribute.datatype.class {
-            Class::FixedString { padding, charset: Charset::Ascii } => !is_terminated || ends(padding),
+            Class::FixedString { charset: Charset::Ascii, .. } if !is_terminated => true,
+            Class::FixedString { padding, charset: Charset::Ascii } => match padding {
+                Padding::NullTerminated => true,
+                Padding::NullPadded => attribute.value.as_ref().is_ok_and(|value| value.bytes.last() == Some(&0)),
+                Padding::SpacePadded => false,
+            },
             _ => false,
         }
 }
@@ -48,8 +48,8 @@ pub(super) fn is_uint64(attribute: &Attribute) -> bool {
 
 /// Whether a boolean type has the form that the drafts demand from producers: an enumeration over a signed byte.
 pub(super) fn is_strict_boolean(datatype: &Datatype) -> bool {
-    let is_signed = |base: &Datatype| matches!(base.class, Class::Integer { signed: true, .. });
-    datatype.is_boolean() && matches!(&datatype.class, Class::Enum { base, .. } if is_signed(base))
+    datatype.is_boolean()
+        && matches!(&datatype.class, Class::Enum { base, .. } if matches!(base.class, Class::Integer { signed: true, .. }))
 }
 
 /// Describes the storage of an attribute for a finding.

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::verified;
-use crate::catalogue::{
-    ByteOrder, Class, CompoundField, Dataset, Datatype, Elements, Group, Layout, Object, attribute, join,
-};
+use crate::catalogue::{ByteOrder, Class, Dataset, Datatype, Elements, Group, Layout, Object, attribute, join};
 use crate::dialects::attributes::{any, boolean, references, said, text, unsigned};
 use crate::dialects::datasets;
 use crate::dialects::hep001::columns::Candidate;
@@ -160,12 +158,11 @@ impl CheckedIndex<'_> {
             }
             Some(shape) => {
                 let declared = one_unsigned(shape);
-                let found = || {
+                let agrees = declared.is_some_and(|declared| of_column.is_none_or(|chunk| chunk == declared));
+                check(agrees, &known::INDEX_CHUNK, || {
                     let own = of_column.map_or("no chunks".into(), |n| format!("chunks of {n}"));
                     format!("{}, the column has {own}", said(declared))
-                };
-                let agrees = declared.is_some_and(|declared| of_column.is_none_or(|chunk| chunk == declared));
-                check(agrees, &known::INDEX_CHUNK, found)?;
+                })?;
                 declared.unwrap_or(whole)
             }
         };
@@ -192,10 +189,10 @@ impl CheckedIndex<'_> {
             && fields.iter().take(2).all(|field| field.datatype.has_values_of(&column.datatype))
             && fields.iter().skip(2).all(|field| is_unsigned(&field.datatype, &[8]));
         check(fits, rule, || {
-            let said = |field: &CompoundField| {
+            let found = fields.iter().map(|field| {
                 format!("{}: {} of {} bytes", field.name, class_name(&field.datatype), field.datatype.size)
-            };
-            fields.iter().map(said).collect::<Vec<_>>().join(", ")
+            });
+            found.collect::<Vec<_>>().join(", ")
         })?;
         let coded = self.dataset.described(|coded| coded.datatype = self.dataset.datatype.coded());
         let entries = DatasetRows::plain(self.open(parts, self.path, &coded)?, chunks);

@@ -18,9 +18,9 @@ pub(super) fn element() -> ElementType {
 
 /// The entry of a chunk of `ts`. Its counts fit into `i64`.
 pub(super) fn of(chunk: &[i64]) -> [i64; 5] {
-    let present = || chunk.iter().copied().filter(|&value| value != missing::I64);
-    let (least, greatest) = (present().min().unwrap_or(missing::I64), present().max().unwrap_or(missing::I64));
-    let (missing, n) = (chunk.len() - present().count(), chunk.len());
+    let present = chunk.iter().copied().filter(|&value| value != missing::I64);
+    let [least, greatest] = [present.clone().min(), present.clone().max()].map(|bound| bound.unwrap_or(missing::I64));
+    let (missing, n) = (chunk.len() - present.count(), chunk.len());
     [least, greatest, 0, missing as i64, n as i64]
 }
 

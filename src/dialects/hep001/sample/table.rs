@@ -231,10 +231,10 @@ impl<'f> Columns<'f> {
         self.readings.write(block.readings_count.iter().map(|count| count.unwrap_or(0)))?;
         self.readings_values.append(&block.readings)?;
 
-        let strings = || block.tags.iter().copied().flatten();
+        let strings = block.tags.iter().copied().flatten();
         self.tags.write(block.tags.iter().map(|tags| tags.len() as u64))?;
-        self.tags_ends.write(strings().map(|text| text.len() as u64))?;
-        self.tags_chars.append(&strings().flat_map(|text| text.bytes()).collect::<Vec<u8>>())
+        self.tags_ends.write(strings.clone().map(|text| text.len() as u64))?;
+        self.tags_chars.append(&strings.flat_map(|text| text.bytes()).collect::<Vec<u8>>())
     }
 }
 

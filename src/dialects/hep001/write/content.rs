@@ -210,8 +210,9 @@ impl Pass<'_> {
         let count = self.subject.chunks();
         self.fits("CHUNK_MINMAX", count.checked_mul(size_of::<MinMaxEntry>() as u64))?;
         let mut entries: Vec<MinMaxEntry> = Vec::new();
-        let unordered = || self.refused("the values have no order");
-        let look = |first: u64, values: &ArrayRef| minmax::by_chunk(values, first, chunk).ok_or_else(unordered);
+        let look = |first: u64, values: &ArrayRef| {
+            minmax::by_chunk(values, first, chunk).ok_or_else(|| self.refused("the values have no order"))
+        };
         self.each(look, |_, found| {
             for (number, entry) in found {
                 match entries.pop() {

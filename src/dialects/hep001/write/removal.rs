@@ -10,7 +10,7 @@ use crate::dialects::index_writer::{Error, IndexKind, ListedIndex};
 use crate::h5::steps::{self, Step};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{SearchIndex, Table};
+use crate::table::Table;
 
 /// Lists the search indexes of a table that cover `column` and are of one of `kinds`; without these, all of them.
 ///
@@ -23,12 +23,12 @@ pub(super) fn listed(
     kinds: &[IndexKind],
     interrupt: &Interrupt,
 ) -> Result<Vec<ListedIndex>, Error> {
-    let is_wanted = |index: &&SearchIndex| {
+    let mut listed = Vec::new();
+    let wanted = table.indexes.iter().filter(|index| {
         let is_of_kind = kinds.is_empty() || kinds.iter().any(|kind| index.kind.as_deref() == Some(name_of(*kind)));
         is_of_kind && column.is_none_or(|column| index.columns.iter().any(|name| name == column))
-    };
-    let mut listed = Vec::new();
-    for index in table.indexes.iter().filter(is_wanted) {
+    });
+    for index in wanted {
         let Some((path, _)) = index.path.rsplit_once('/') else { continue };
         let group = group_at(file, path, interrupt)?;
         let name = |id| group.links.iter().find(|link| link.target.object().is_some_and(|object| object.id() == id));

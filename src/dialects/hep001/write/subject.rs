@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 
 use super::options::{Options, Revision};
 use super::stored;
-use crate::catalogue::{Attribute, Class, Datatype, Fill, Group, Layout, Object, ReferenceKind, attribute, join};
+use crate::catalogue::{Class, Datatype, Fill, Group, Layout, Object, ReferenceKind, attribute, join};
 use crate::dialects::attributes::unsigned;
 use crate::dialects::hep001::draft::Draft;
 use crate::dialects::hep001::members::members;
@@ -198,12 +198,12 @@ pub(super) fn group_at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> R
 /// The table's names for the parts of its indexes: in July always in capitals, before that in the spelling that the
 /// table uses.
 fn names(group: &Group, revision: Revision) -> IndexNames {
-    let has = |names: &IndexNames| {
+    let [has_capitals, has_underscores] = [&CAPITALS, &UNDERSCORES].map(|names| {
         let link = group.link(names.group.as_bytes()).and_then(|link| link.target.object());
         matches!(link, Some(Object::Group { .. }))
-    };
-    let has_capitals = has(&CAPITALS) || Draft::of(group, &members(group)) == Draft::MayJune;
-    if revision == Revision::July || has_capitals && !has(&UNDERSCORES) { CAPITALS } else { UNDERSCORES }
+    });
+    let has_capitals = has_capitals || Draft::of(group, &members(group)) == Draft::MayJune;
+    if revision == Revision::July || has_capitals && !has_underscores { CAPITALS } else { UNDERSCORES }
 }
 
 /// Path of a member of a group, byte for byte.
@@ -214,12 +214,12 @@ pub(super) fn member(group: &str, name: &BString) -> Vec<u8> {
 
 /// How the table already stores references, or, if it has none, how the revision demands it.
 fn habit(table: &Table, revision: Revision) -> References {
-    let kind = |attribute: &Attribute| match attribute.datatype.class {
+    let of_columns = table.columns.iter().flat_map(|column: &Column| column.attributes.iter());
+    let kind = table.attributes.iter().chain(of_columns).find_map(|attribute| match attribute.datatype.class {
         Class::Reference(kind) => Some(kind),
         _ => None,
-    };
-    let of_columns = table.columns.iter().flat_map(|column: &Column| column.attributes.iter());
-    match table.attributes.iter().chain(of_columns).find_map(kind) {
+    });
+    match kind {
         Some(ReferenceKind::Standard) => References::Standard,
         Some(_) => References::Object,
         None if revision == Revision::April => References::Object,

@@ -100,11 +100,11 @@ pub(super) fn normal(array: &ArrayRef) -> Result<ArrayRef, Failure> {
 pub(super) fn lists(array: &ArrayRef) -> Result<(Vec<u64>, ArrayRef), Failure> {
     let lists = array.as_list_opt::<i64>().ok_or_else(|| wrong(format!("{} is no list", array.data_type())))?;
     let offsets = lists.value_offsets();
-    let lengths = |row: usize| {
+    let lengths = (0..lists.len()).map(|row| {
         let [from, to] = [offsets[row], offsets[row + 1]];
         if lists.is_null(row) { 0 } else { (to - from) as u64 }
-    };
-    let lengths: Vec<u64> = (0..lists.len()).map(lengths).collect();
+    });
+    let lengths: Vec<u64> = lengths.collect();
     let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
     let within = lists.values().slice(first as usize, (last - first) as usize);
     if lengths.iter().sum::<u64>() == (last - first) as u64 {
@@ -270,9 +270,7 @@ fn collides(cells: &[u8], fill: &[u8], array: &ArrayRef) -> bool {
         8 => met::<8>(cells, fill),
         _ => true,
     };
-    let nulls = array.nulls();
-    let is_valid = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
-    any && cells.chunks_exact(fill.len().max(1)).enumerate().any(|(row, cell)| cell == fill && is_valid(row))
+    any && cells.chunks_exact(fill.len().max(1)).enumerate().any(|(row, cell)| cell == fill && array.is_valid(row))
 }
 
 fn widen(array: &ArrayRef, width: usize, out: &mut Vec<u8>) -> Result<(), Failure> {

@@ -55,12 +55,13 @@ impl<'a> TableWriter<'a> {
         writing.step(Step::Begin, interrupt)?;
         if table.existing.is_some() {
             let mut parts: Vec<(usize, TargetObject, u64)> = Vec::new();
-            let mut note = |part: &PlannedDataset| {
-                if let Some(resumed) = &part.resumed {
-                    parts.push((part.number, TargetObject::Path(resumed.path.clone()), resumed.extent));
-                }
-            };
-            table.columns.iter().for_each(|column| column.shape.each(&mut note));
+            for column in &table.columns {
+                column.shape.each(&mut |part| {
+                    if let Some(resumed) = &part.resumed {
+                        parts.push((part.number, TargetObject::Path(resumed.path.clone()), resumed.extent));
+                    }
+                });
+            }
             parts.sort_by_key(|part| part.0);
             let parts = parts.into_iter().map(|(_, object, extent)| (object, extent)).collect();
             let group = TargetObject::Path(table.path.clone().into_bytes());
@@ -199,14 +200,13 @@ impl TableWriter<'_> {
             }
         }
         // All columns of a table are given one length, even if an earlier append was cut off.
-        let own = |shape: &ColumnDatasets| match shape {
+        let numbers = table.columns.iter().filter_map(|column| match &column.shape {
             ColumnDatasets::Cells(part, _) | ColumnDatasets::Codes(part, _) | ColumnDatasets::Strings(part) => {
                 Some(part.number)
             }
             ColumnDatasets::Lists { .. } | ColumnDatasets::Texts { .. } => None,
-        };
-        let lengths = table.columns.iter().filter_map(|column| own(&column.shape));
-        let lengths: Vec<&(TargetObject, u64)> = lengths.filter_map(|number| parts.get(number)).collect();
+        });
+        let lengths: Vec<&(TargetObject, u64)> = numbers.filter_map(|number| parts.get(number)).collect();
         let longest = lengths.iter().map(|(_, length)| *length).max().unwrap_or(0);
         for (object, _) in lengths.iter().filter(|(_, length)| *length < longest) {
             steps.step(Step::Extend { object: object.clone(), extents: vec![longest] })?;

@@ -101,18 +101,6 @@ struct Labels {
 
 impl State {
     fn new(shape: &ColumnDatasets, shared: &Arc<SharedPackers>) -> Self {
-        let buffer = |part: &PlannedDataset| match &part.resumed {
-            Some(resumed) => Buffer { part: part.clone(), held: resumed.held.clone(), start: resumed.start },
-            None => Buffer { part: part.clone(), held: Vec::new(), start: 0 },
-        };
-        let ends = |part: &PlannedDataset| {
-            let mut buffer = buffer(part);
-            let end = part.resumed.as_ref().map_or(0, |resumed| resumed.last);
-            if part.resumed.is_none() {
-                buffer.held.extend_from_slice(&0u64.to_le_bytes());
-            }
-            Ends { buffer, end }
-        };
         match shape {
             ColumnDatasets::Cells(part, cells) => Self::Cells(buffer(part), cells.clone()),
             ColumnDatasets::Codes(part, _) => Self::Codes(buffer(part), Labels::new(shared.clone())),
@@ -136,6 +124,22 @@ impl State {
                 },
             },
         }
+    }
+}
+
+fn ends(part: &PlannedDataset) -> Ends {
+    let mut buffer = buffer(part);
+    let end = part.resumed.as_ref().map_or(0, |resumed| resumed.last);
+    if part.resumed.is_none() {
+        buffer.held.extend_from_slice(&0u64.to_le_bytes());
+    }
+    Ends { buffer, end }
+}
+
+fn buffer(part: &PlannedDataset) -> Buffer {
+    match &part.resumed {
+        Some(resumed) => Buffer { part: part.clone(), held: resumed.held.clone(), start: resumed.start },
+        None => Buffer { part: part.clone(), held: Vec::new(), start: 0 },
     }
 }
 
@@ -359,11 +363,11 @@ impl SharedPackers {
     }
 
     fn pack(&self, part: &PlannedDataset, chunk: &[u8]) -> Result<PieceContent, Failure> {
-        let take = |packers: &mut Vec<(Compression, Packer)>| {
-            let known = packers.iter().position(|(compression, _)| *compression == part.compression)?;
-            Some(packers.swap_remove(known).1)
+        let known = {
+            let mut packers = self.packers.lock();
+            let known = packers.iter().position(|(compression, _)| *compression == part.compression);
+            known.map(|known| packers.swap_remove(known).1)
         };
-        let known = take(&mut self.packers.lock());
         let mut packer = known.unwrap_or_else(|| Packer::new(part.compression));
         let packed = packer.pack(chunk, part.width, part.shuffles);
         self.packers.lock().push((part.compression, packer));

@@ -82,12 +82,11 @@ impl PlannedTable {
         options: &Options,
         interrupt: &Interrupt,
     ) -> Result<Self, Vec<String>> {
-        let one = |reason: String| vec![reason];
         let rows = unsigned(&table.attributes, ROWS);
         let april = "rows are appended by the rules of HEP001 July (\"Appending rows\"), and a table of April has no \
                      NROWS: `hepfs convert` writes a table of July from it";
-        let rows = rows.ok_or_else(|| one(april.to_owned()))?;
-        let group = group_at(file, &table.path, interrupt).map_err(|error| one(error.to_string()))?;
+        let rows = rows.ok_or_else(|| vec![april.to_owned()])?;
+        let group = group_at(file, &table.path, interrupt).map_err(|error| vec![error.to_string()])?;
         let mut reader = Reader { file, rows, parts: 0, interrupt };
         let (mut columns, mut wrong) = (Vec::new(), Vec::new());
         for field in fields {
@@ -219,10 +218,11 @@ impl Reader<'_> {
         let items = match values {
             Object::Dataset(dataset) => {
                 let arrow_type = text(&dataset.attributes, ARROW_TYPE);
-                let stored = || arrow_type.clone().unwrap_or_else(|| told(&dataset.datatype));
-                let (element, cells) =
-                    cells_of(types::plain(item.data_type()), &dataset.datatype, arrow_type.as_deref())
-                        .ok_or_else(|| format!("the table has lists of {}", stored()))?;
+                let cells = cells_of(types::plain(item.data_type()), &dataset.datatype, arrow_type.as_deref());
+                let (element, cells) = cells.ok_or_else(|| {
+                    let stored = arrow_type.unwrap_or_else(|| told(&dataset.datatype));
+                    format!("the table has lists of {stored}")
+                })?;
                 ColumnDatasets::Cells(self.part(&inner, dataset, element, items)?, cells)
             }
             object @ Object::Group { attributes, .. } => {
@@ -430,8 +430,9 @@ fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -
             CellEncoding::Bytes(*size)
         }
         (ElementType::Enum { members, .. }, DataType::Boolean) => {
-            let is = |name: &str, value: i64| members.iter().any(|member| member.0 == name && member.1 == value);
-            (is("FALSE", 0) && is("TRUE", 1) && width == 1).then_some(CellEncoding::Boolean)?
+            let mut known = [("FALSE", 0), ("TRUE", 1)].iter();
+            let are_there = known.all(|known| members.iter().any(|member| (member.0.as_str(), member.1) == *known));
+            (are_there && width == 1).then_some(CellEncoding::Boolean)?
         }
         (ElementType::Array(_, count), DataType::FixedSizeList(item, length))
             if i32::try_from(*count) == Ok(*length) =>

@@ -69,11 +69,12 @@ pub(super) fn met_text(text: &[u8]) -> u32 {
 
 /// Patterns of this many bytes that may serve as fill values.
 pub(super) fn patterns(width: usize) -> Vec<Vec<u8>> {
-    let pattern = |first: u8| {
+    let patterns = (1..=PATTERNS).map(|number| {
+        let first = number.wrapping_mul(31).wrapping_sub(30);
         let mark = MARK.iter().copied().filter(|_| first == 1 || width > MARK.len());
         mark.chain((0..=u8::MAX).cycle().skip(usize::from(first))).take(width).collect()
-    };
-    (1..=PATTERNS).map(|number| pattern(number.wrapping_mul(31).wrapping_sub(30))).collect()
+    });
+    patterns.collect()
 }
 
 /// A bit for each of [`patterns`] that occurs among the values.
@@ -82,8 +83,8 @@ pub(super) fn met_bytes(cells: &FixedSizeBinaryArray) -> u32 {
     // The first byte rules out most cells.
     let mut is_first = [false; 256];
     patterns.iter().filter_map(|pattern| pattern.first()).for_each(|first| is_first[usize::from(*first)] = true);
-    let is_likely = |cell: &&[u8]| cell.first().is_none_or(|first| is_first[usize::from(*first)]);
-    cells.iter().flatten().filter(is_likely).fold(0, |met, cell| {
+    let likely = cells.iter().flatten().filter(|cell| cell.first().is_none_or(|first| is_first[usize::from(*first)]));
+    likely.fold(0, |met, cell| {
         let found = patterns.iter().enumerate().filter(|(_, pattern)| pattern.as_slice() == cell);
         found.fold(met, |met, (at, _)| met | 1 << at)
     })

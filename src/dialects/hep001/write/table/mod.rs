@@ -41,7 +41,7 @@ pub use self::profile::Profile;
 
 use self::encode::SharedPackers;
 use self::extend::Existing;
-use self::plan::{PlannedColumn, PlannedDataset, Planner};
+use self::plan::{PlannedColumn, Planner};
 use super::options::Revision;
 use crate::catalogue::Object;
 use crate::codec::Compression;
@@ -150,8 +150,11 @@ impl PlannedTable {
                 Err(reason) => wrong.push(Refused { column: Some(field.name().clone()), reason }),
             }
         }
-        let is_list = |name: &&String| columns.iter().any(|column| column.name == **name && column.shape.is_group());
-        for name in options.index_columns.iter().filter(is_list) {
+        let lists = options
+            .index_columns
+            .iter()
+            .filter(|name| columns.iter().any(|column| column.name == **name && column.shape.is_group()));
+        for name in lists {
             wrong.push(of_all(format!("--index-columns {name}: rows of any length label no rows")));
         }
         if path == "/" || path.split('/').skip(1).any(|part| !commit::is_name(part)) {
@@ -200,8 +203,9 @@ impl PlannedTable {
     /// Most bytes that a chunk takes before compression.
     pub fn longest_chunk(&self) -> u64 {
         let mut longest = 0;
-        let mut see = |part: &PlannedDataset| longest = longest.max(part.chunk.saturating_mul(part.width as u64));
-        self.columns.iter().for_each(|column| column.shape.each(&mut see));
+        for column in &self.columns {
+            column.shape.each(&mut |part| longest = longest.max(part.chunk.saturating_mul(part.width as u64)));
+        }
         longest
     }
 

@@ -66,9 +66,9 @@ impl Options {
 
     /// The options with whole column names: clap splits them at commas.
     pub(super) fn of_fields(&self, fields: &Fields) -> Self {
-        let names = || fields.iter().map(|field| field.name().as_str());
-        let categorical = listed(&self.categorical, names().chain(["auto"]));
-        Self { categorical, index_columns: listed(&self.index_columns, names()), ..self.clone() }
+        let names = fields.iter().map(|field| field.name().as_str());
+        let categorical = listed(&self.categorical, names.clone().chain(["auto"]));
+        Self { categorical, index_columns: listed(&self.index_columns, names), ..self.clone() }
     }
 
     /// Whether columns with few distinct texts become codes and labels.

@@ -44,7 +44,20 @@ pub(super) fn units(data_type: &DataType) -> Option<String> {
 
 /// Describes for a user how a column is stored, and what stands for missing values.
 pub(super) fn told(shape: &ColumnDatasets, missing: Option<&str>) -> String {
-    let of = |part: &PlannedDataset| match &part.element {
+    match shape {
+        ColumnDatasets::Cells(part, _) | ColumnDatasets::Strings(part) => {
+            let missing = missing.unwrap_or("none");
+            format!("{}, missing {missing}, chunks of {}", element(part), part.chunk)
+        }
+        ColumnDatasets::Codes(part, _) => format!("{} codes of labels, chunks of {}", element(part), part.chunk),
+        ColumnDatasets::Lists { items, .. } => format!("lists of {}", told(items, None)),
+        ColumnDatasets::Texts { stands_for: Some(StandsFor::Json(json)), .. } => json.name(),
+        ColumnDatasets::Texts { .. } => "bytes of any length".to_owned(),
+    }
+}
+
+fn element(part: &PlannedDataset) -> String {
+    match &part.element {
         ElementType::Signed(width) => format!("int{}", u32::from(*width) * 8),
         ElementType::Unsigned(width) => format!("uint{}", u32::from(*width) * 8),
         ElementType::Float(width) => format!("float{}", u32::from(*width) * 8),
@@ -54,16 +67,6 @@ pub(super) fn told(shape: &ColumnDatasets, missing: Option<&str>) -> String {
         ElementType::Enum { members, .. } => format!("enum of {}", members.len()),
         ElementType::Compound(fields) => format!("compound of {}", fields.len()),
         ElementType::Array(_, count) => format!("array[{count}]"),
-    };
-    match shape {
-        ColumnDatasets::Cells(part, _) | ColumnDatasets::Strings(part) => {
-            let missing = missing.unwrap_or("none");
-            format!("{}, missing {missing}, chunks of {}", of(part), part.chunk)
-        }
-        ColumnDatasets::Codes(part, _) => format!("{} codes of labels, chunks of {}", of(part), part.chunk),
-        ColumnDatasets::Lists { items, .. } => format!("lists of {}", told(items, None)),
-        ColumnDatasets::Texts { stands_for: Some(StandsFor::Json(json)), .. } => json.name(),
-        ColumnDatasets::Texts { .. } => "bytes of any length".to_owned(),
     }
 }
 

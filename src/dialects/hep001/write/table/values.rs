@@ -229,14 +229,13 @@ impl Planner<'_> {
         let chosen = ChosenStorage::new(element, CellEncoding::Number(own), FillSetting::Bytes(fill.clone()), missing);
         let valid = match profile.range {
             Some([RangeEnd::Float(least), RangeEnd::Float(greatest)]) if choice > 0 => {
-                let end = |value: f64| match own {
+                Some([least, greatest].map(|value| match own {
                     2 => {
                         AttributeValue::Scalar(ElementType::Float(2), half::f16::from_f64(value).to_le_bytes().to_vec())
                     }
                     4 => AttributeValue::number(value as f32),
                     _ => AttributeValue::number(value),
-                };
-                Some([end(least), end(greatest)])
+                }))
             }
             _ => None,
         };
