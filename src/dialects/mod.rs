@@ -414,7 +414,7 @@ impl Dialects {
 
     /// Opens the table at a site that `dialect` claimed. From then on, its columns learn statistics from every read.
     pub fn open(dialect: &dyn Dialect, site: &Site<'_>, interrupt: &Interrupt) -> Table {
-        dialect.open(site, interrupt).observed(site.file)
+        dialect.open(site, interrupt).observed(site.file.opening())
     }
 
     /// Makes the files of a dataset that `dialect` marked. They learn statistics like the tables that
@@ -428,7 +428,8 @@ impl Dialects {
         name: &BString,
         interrupt: &Interrupt,
     ) -> Result<Single, Unreadable> {
-        Ok(dialect.files(site, name, Some(interrupt))?.observed(site.file))
+        let single = dialect.files(site, name, Some(interrupt))?;
+        Ok(Single { whole: single.whole.observed(site.file.opening()), ..single })
     }
 
     /// Collects what the dialects state about a group and its members.

@@ -148,12 +148,7 @@ impl Table {
     }
 
     /// Makes the columns learn statistics from every read, including those of search indexes.
-    pub fn observed(self, file: &Arc<File>) -> Self {
-        self.observed_by(file.opening())
-    }
-
-    /// [`Table::observed`] for a file of any format.
-    pub fn observed_by(mut self, opening: &Arc<Opening>) -> Self {
+    pub fn observed(mut self, opening: &Arc<Opening>) -> Self {
         if self.is_held {
             return self;
         }
@@ -164,7 +159,7 @@ impl Table {
             let columns = self.columns.iter().enumerate();
             places.extend(columns.filter_map(|(at, column)| Some((address(column.rows.as_ref().ok()?), at))));
         }
-        self.columns = self.columns.into_iter().map(|column| column.observed_by(opening)).collect();
+        self.columns = self.columns.into_iter().map(|column| column.observed(opening)).collect();
         for form in self.indexes.iter_mut().filter_map(|index| Arc::get_mut(index.form.as_mut().ok()?)) {
             let column = places.get(&address(&form.shown)).and_then(|at| self.columns.get(*at));
             if let Some(Column { rows: Ok(rows), learner, .. }) = column {
@@ -336,12 +331,7 @@ impl Column {
     }
 
     /// Makes the column learn statistics from every read; unchanged if it cannot have statistics, or learns already.
-    pub fn observed(self, file: &Arc<File>) -> Self {
-        self.observed_by(file.opening())
-    }
-
-    /// [`Column::observed`] for a file of any format.
-    pub fn observed_by(self, opening: &Arc<Opening>) -> Self {
+    fn observed(self, opening: &Arc<Opening>) -> Self {
         if self.learner.is_some() {
             return self;
         }

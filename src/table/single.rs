@@ -6,7 +6,7 @@ use bstr::BString;
 
 use super::Table;
 use crate::catalogue::Datatype;
-use crate::store::{File, Rows};
+use crate::store::Rows;
 
 /// The content of a dataset's files.
 #[derive(Debug)]
@@ -25,13 +25,6 @@ pub struct Single {
     pub datatype: Datatype,
     /// Its files. No other suffix applies to this dataset.
     pub files: Vec<SingleFile>,
-}
-
-impl Single {
-    /// Makes its columns learn statistics from every read.
-    pub fn observed(self, file: &Arc<File>) -> Self {
-        Self { whole: self.whole.observed(file), ..self }
-    }
 }
 
 /// A file of a dataset.

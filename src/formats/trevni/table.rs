@@ -62,7 +62,7 @@ pub(super) fn table(file: &Arc<TrevniFile>) -> Table {
         findings,
         ..Table::empty("/", FORMAT)
     }
-    .observed_by(file.opening())
+    .observed(file.opening())
 }
 
 /// Makes the columns of the table that have no parent in the file.
