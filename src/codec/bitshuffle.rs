@@ -32,8 +32,8 @@ thread_local! {
 impl Parameters {
     /// The parameters follow two version numbers.
     pub(super) fn new(parameters: &[u32]) -> Self {
-        let parameter = |at: usize| parameters.get(at).copied().unwrap_or_default();
-        Self { size: parameter(2) as usize, block: parameter(3) as usize, compressor: parameter(4) }
+        let [size, block, compressor] = [2, 3, 4].map(|at| parameters.get(at).copied().unwrap_or_default());
+        Self { size: size as usize, block: block as usize, compressor }
     }
 
     /// Whether the filter keeps the size of the data.

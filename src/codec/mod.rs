@@ -159,10 +159,11 @@ impl Pipeline {
     pub fn scratch(&self, mask: u32, size: usize) -> Scratch {
         let direct = self.direct(mask);
         // A checksum is checked without moving data, and the last filter writes into the chunk itself.
-        let moves = |i: &usize| !masked(mask, *i) && self.codecs[*i] != Codec::Fletcher32 && direct != Some(*i);
-        let outputs = || (0..self.codecs.len()).filter(moves).map(|i| self.before(i, mask, Size::Exactly(size)).most());
-        let most = outputs().max().unwrap_or(0);
-        Scratch { first: most, second: if outputs().count() > 1 { most } else { 0 } }
+        let moving = (0..self.codecs.len())
+            .filter(|i| !masked(mask, *i) && self.codecs[*i] != Codec::Fletcher32 && direct != Some(*i));
+        let outputs = moving.map(|i| self.before(i, mask, Size::Exactly(size)).most());
+        let (count, most) = outputs.fold((0, 0), |(count, most), bytes| (count + 1, most.max(bytes)));
+        Scratch { first: most, second: if count > 1 { most } else { 0 } }
     }
 
     /// The filter undone last, if it writes into the chunk itself. A checksum writes nothing, so the data before it
@@ -257,15 +258,15 @@ fn end(out: &mut [u8], n: usize, needed: usize) -> Result<(), Error> {
 
 impl Codec {
     fn new(filter: &Filter) -> Result<Self, Missing> {
-        let parameters = || filter.parameters.clone().into_boxed_slice();
+        let parameters = &filter.parameters;
         Ok(match filter.id {
             1 => Codec::Deflate,
-            2 => Codec::Shuffle(filter.parameters.first().map_or(0, |size| *size as usize)),
+            2 => Codec::Shuffle(parameters.first().map_or(0, |size| *size as usize)),
             3 => Codec::Fletcher32,
-            4 => Codec::Szip(parameters()),
+            4 => Codec::Szip(parameters.as_slice().into()),
             // The first parameter of this filter is their number. A list too long for the catalogue is left to libhdf5.
-            5 if filter.parameters.first() == Some(&(filter.parameters.len() as u32)) => Codec::Nbit(parameters()),
-            6 => Codec::ScaleOffset(parameters()),
+            5 if parameters.first() == Some(&(parameters.len() as u32)) => Codec::Nbit(parameters.as_slice().into()),
+            6 => Codec::ScaleOffset(parameters.as_slice().into()),
             307 => Codec::Bzip2,
             32000 => Codec::Lzf,
             32001 => Codec::Blosc,

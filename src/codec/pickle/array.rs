@@ -241,8 +241,7 @@ fn machine_before_list(bytes: &[u8]) -> Result<Machine<'_, Arena>, Error> {
 /// Whether the stack holds an empty array and, above a mark, its state up to the list.
 fn is_before_list(machine: &Machine<'_, Arena>) -> bool {
     let ([array, _, _, data_type, _], [1]) = (&machine.stack[..], &machine.marks[..]) else { return false };
-    let called = |at: u32| machine.values.value(at).0.call();
-    let is_of_objects = called(*data_type).is_some_and(|(module, name, arguments)| {
+    let is_of_objects = machine.values.value(*data_type).0.call().is_some_and(|(module, name, arguments)| {
         let code = arguments.item(0).and_then(PickleValue::text);
         module == "numpy" && name == "dtype" && code.is_some_and(|code| code.trim_start_matches('|').starts_with('O'))
     });
@@ -422,10 +421,6 @@ impl PickleBuilder for Slots<'_> {
     #[inline]
     fn call(&mut self, function: Slot, arguments: Slot, at: usize) -> Result<Slot, Error> {
         let argument = || Tokens::new(self.bytes, arguments.at()).next().ok();
-        let digits = || match argument()? {
-            PickleOpcode::Text(_, bytes) => decimal(bytes),
-            _ => None,
-        };
         Ok(match (function.tag(), arguments.tag()) {
             (tag::SCALAR, tag::SCALAR_ARGUMENTS) => {
                 self.scalar(arguments).unwrap_or(Slot::kind(CellKind::Other, function.at()))
@@ -446,7 +441,11 @@ impl PickleBuilder for Slots<'_> {
                 }
             }
             (tag::DECIMAL, tag::BYTES_TUPLE) => {
-                digits().map_or(Slot::kind(CellKind::Other, function.at()), |kind| Slot::kind(kind, arguments.at()))
+                let digits = match argument() {
+                    Some(PickleOpcode::Text(_, bytes)) => decimal(bytes),
+                    _ => None,
+                };
+                digits.map_or(Slot::kind(CellKind::Other, function.at()), |kind| Slot::kind(kind, arguments.at()))
             }
             (tag::NAT, _) => Slot::kind(CellKind::None, at),
             _ => Slot::kind(CellKind::Other, function.at()),

@@ -313,13 +313,12 @@ pub(super) fn micros(token: PickleOpcode<'_>) -> Option<i64> {
 /// The kind of a `decimal.Decimal` with this text. `None`: not a number, or more than [`LONGEST_DECIMAL`] digits.
 pub(super) fn decimal(bytes: &[u8]) -> Option<CellKind> {
     let number = bytes.strip_prefix(b"-").unwrap_or(bytes);
-    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'E' | b'+' | b'-');
     // Many values may share one long number.
     match number {
         _ if number.len() > LONGEST_DECIMAL => None,
         b"Infinity" => Some(CellKind::Decimal),
         [b'N', b'a', b'N', ..] | [b's', b'N', b'a', b'N', ..] => Some(CellKind::None),
-        [b'0'..=b'9', ..] if number.iter().all(is_digit) => Some(CellKind::Decimal),
+        [b'0'..=b'9', ..] if number.iter().all(|byte| b"0123456789.E+-".contains(byte)) => Some(CellKind::Decimal),
         _ => None,
     }
 }

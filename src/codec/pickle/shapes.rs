@@ -300,9 +300,11 @@ fn plain(value: PickleValue<'_>, left: &mut usize) -> Json {
             value.items().into_iter().flatten().map(|item| plain(item, left)).collect()
         }
         PickleNode::Dict(_) => {
-            let text = |key: PickleValue<'_>| label(key).map_or_else(|| class_of(key), |label| label.to_string());
-            let entries = value.entries().into_iter().flatten();
-            Json::Object(entries.map(|(key, value)| (text(key), plain(value, left))).collect())
+            let entries = value.entries().into_iter().flatten().map(|(key, value)| {
+                let key = label(key).map_or_else(|| class_of(key), |label| label.to_string());
+                (key, plain(value, left))
+            });
+            Json::Object(entries.collect())
         }
         PickleNode::Build(..) if is_array(value) => array(value, left).unwrap_or_else(|| class_of(value).into()),
         PickleNode::Symbol(..) | PickleNode::Call(..) | PickleNode::Build(..) => {

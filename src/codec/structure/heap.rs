@@ -45,9 +45,10 @@ impl HeapObjects {
 
     #[cold]
     fn search(&self, collection: &[u8], index: u16) -> Option<HeapObject> {
-        let index_at = |place: u32| self.sizes.object(collection, position(place)).map(|object| object.index);
-        let at = self.places.binary_search_by_key(&Some(index), |place| index_at(*place)).ok()?;
-        self.sizes.object(collection, position(*self.places.get(at)?))
+        let found = self.places.binary_search_by_key(&Some(index), |place| {
+            self.sizes.object(collection, position(*place)).map(|object| object.index)
+        });
+        self.sizes.object(collection, position(*self.places.get(found.ok()?)?))
     }
 
     /// Bytes of memory in use.
@@ -75,8 +76,8 @@ impl HeapWidths {
     /// Widths for a file whose lengths take this many bytes.
     pub fn new(length_size: u8) -> Self {
         let length = usize::from(length_size);
-        let padded = |n: usize| n.next_multiple_of(ALIGNMENT);
-        Self { length, header: padded(8 + length), object: padded(8 + length) }
+        let padded = (8 + length).next_multiple_of(ALIGNMENT);
+        Self { length, header: padded, object: padded }
     }
 
     /// The collection's size according to its header.
@@ -105,8 +106,8 @@ impl HeapWidths {
             let (index, length) = self.parse(header);
             if index == 0 {
                 // This is free space, which comes last. If it does not, its size includes its header.
-                let fits = |length: &usize| (self.object..=collection.len()).contains(length);
-                let whole = usize::try_from(length).ok().filter(|length| fits(length) && length % ALIGNMENT == 0);
+                let whole = usize::try_from(length).ok().filter(|length| length % ALIGNMENT == 0);
+                let whole = whole.filter(|length| (self.object..=collection.len()).contains(length));
                 let Some(length) = whole else { break };
                 at += length;
                 continue;

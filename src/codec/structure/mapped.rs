@@ -165,16 +165,16 @@ impl MappingList {
         let mut places: Vec<Place> = Vec::new();
         for _ in 0..count {
             let flags = if version == 1 { rest.byte()? } else { 0 };
-            let mut earlier = || places.get(usize::try_from(rest.number(widths.length)?).ok()?);
             let file = match flags {
                 _ if flags & SAME_FILE != 0 => None,
-                _ if flags & FILE_SHARED != 0 => earlier()?.file.clone(),
+                _ if flags & FILE_SHARED != 0 => {
+                    places.get(usize::try_from(rest.number(widths.length)?).ok()?)?.file.clone()
+                }
                 _ => Some(name(&bytes, &mut rest)?),
             };
-            let mut earlier = || places.get(usize::try_from(rest.number(widths.length)?).ok()?);
             let dataset = match flags & DATASET_SHARED {
                 0 => name(&bytes, &mut rest)?,
-                _ => earlier()?.dataset.clone(),
+                _ => places.get(usize::try_from(rest.number(widths.length)?).ok()?)?.dataset.clone(),
             };
             let selections = u32::try_from(bytes.len() - rest.0.len()).ok()?;
             rest.selection()?;

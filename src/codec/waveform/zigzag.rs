@@ -13,8 +13,9 @@ pub(super) fn samples(bytes: &[u8]) -> Option<usize> {
     let runs = bytes.iter().zip(from(1)).zip(from(2)).zip(from(3)).zip(from(4));
     let longest = runs.fold(0, |longest, ((((a, b), c), d), e)| longest | (a & b & c & d & e));
     // Counters of one byte, which 255 bytes cannot overflow, make the widest vectors.
-    let ends = |bytes: &[u8]| usize::from(bytes.iter().map(|byte| u8::from(byte & MORE == 0)).sum::<u8>());
-    (longest & MORE == 0).then(|| bytes.chunks(255).map(ends).sum())
+    let ends =
+        bytes.chunks(255).map(|bytes| usize::from(bytes.iter().map(|byte| u8::from(byte & MORE == 0)).sum::<u8>()));
+    (longest & MORE == 0).then(|| ends.sum())
 }
 
 /// See [`Coding::decode`](super::Coding::decode).
