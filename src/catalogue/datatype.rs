@@ -330,8 +330,9 @@ impl Datatype {
         match &self.class {
             Class::Enum { base, .. } if !self.is_boolean() => (**base).clone(),
             Class::Compound { fields } => {
-                let coded = |field: &CompoundField| CompoundField { datatype: field.datatype.coded(), ..field.clone() };
-                Datatype { size: self.size, class: Class::Compound { fields: fields.iter().map(coded).collect() } }
+                let fields =
+                    fields.iter().map(|field| CompoundField { datatype: field.datatype.coded(), ..field.clone() });
+                Datatype { size: self.size, class: Class::Compound { fields: fields.collect() } }
             }
             _ => self.clone(),
         }

@@ -62,8 +62,8 @@ impl Mappings {
             if run.at < end {
                 return Err(format!("element {} is mapped twice", run.at));
             }
-            let beyond = || format!("{} elements from {} on are mapped, of {len}", run.len, run.at);
-            end = run.at.checked_add(run.len).filter(|end| *end <= len).ok_or_else(beyond)?;
+            let within = run.at.checked_add(run.len).filter(|end| *end <= len);
+            end = within.ok_or_else(|| format!("{} elements from {} on are mapped, of {len}", run.len, run.at))?;
             if sources.get(run.source as usize).is_none() {
                 return Err(format!("source {} of {}", run.source, sources.len()));
             }

@@ -128,12 +128,11 @@ impl<'f> File<'f> {
     /// Creates the file, or empties the existing one. Needs the lock of the library.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::Path(path.to_owned()))?;
-        let create = || {
-            let creation = timeless(*h5p::H5P_CLS_FILE_CREATE)?;
+        let id = timeless(*h5p::H5P_CLS_FILE_CREATE).and_then(|creation| {
             // SAFETY: a C string and open property lists.
             Id::own(unsafe { h5f::H5Fcreate(name.as_ptr(), h5f::H5F_ACC_TRUNC, creation.raw(), DEFAULT) })
-        };
-        Ok(Self { root: CreatedObject { id: create().at("/")?, path: "/".into(), file: PhantomData } })
+        });
+        Ok(Self { root: CreatedObject { id: id.at("/")?, path: "/".into(), file: PhantomData } })
     }
 
     /// The root group.
@@ -172,13 +171,12 @@ impl<'f> CreatedObject<'f> {
     /// See [`Error::Hdf5`].
     pub fn group(&self, name: &str) -> Result<Self, Error> {
         let path = self.child_path(name);
-        let create = || {
-            let name = c_string(name)?;
+        let id = c_string(name).and_then(|name| {
             let creation = timeless(*h5p::H5P_CLS_GROUP_CREATE)?;
             // SAFETY: a C string and open property lists.
             Id::own(unsafe { h5g::H5Gcreate2(self.id.raw(), name.as_ptr(), DEFAULT, creation.raw(), DEFAULT) })
-        };
-        let id = create().at(&path)?;
+        });
+        let id = id.at(&path)?;
         Ok(Self { id, path, file: PhantomData })
     }
 
@@ -187,12 +185,12 @@ impl<'f> CreatedObject<'f> {
     /// # Errors
     /// See [`Error::Hdf5`].
     pub fn soft_link(&self, name: &str, target: &str) -> Result<(), Error> {
-        let create = || {
-            let (name, target) = (c_string(name)?, c_string(target)?);
+        let link = c_string(target).and_then(|target| {
+            let name = c_string(name)?;
             // SAFETY: C strings and an open group.
             check(unsafe { h5l::H5Lcreate_soft(target.as_ptr(), self.raw(), name.as_ptr(), DEFAULT, DEFAULT) })
-        };
-        create().map(drop).at(&self.child_path(name))
+        });
+        link.map(drop).at(&self.child_path(name))
     }
 
     /// Creates a dataset in this group.
@@ -207,12 +205,11 @@ impl<'f> CreatedObject<'f> {
         fill: &FillSetting,
     ) -> Result<CreatedDataset<'f>, Error> {
         let path = self.child_path(name);
-        let create = || {
-            let datatype = Type::new(element)?;
+        let created = Type::new(element).and_then(|datatype| {
             let id = create_dataset(self.id.raw(), Some(&c_string(name)?), &datatype, storage, fill)?;
             Ok((id, datatype))
-        };
-        let (id, datatype) = create().at(&path)?;
+        });
+        let (id, datatype) = created.at(&path)?;
         Ok(CreatedDataset {
             node: CreatedObject { id, path, file: PhantomData },
             datatype,
@@ -225,8 +222,8 @@ impl<'f> CreatedObject<'f> {
     /// # Errors
     /// See [`Error::Hdf5`].
     pub fn attribute(&self, name: &str, value: &AttributeValue) -> Result<(), Error> {
-        let create = || create_value(self.raw(), &c_string(name)?, value);
-        create().at(&self.path_of(name))
+        let value = c_string(name).and_then(|name| create_value(self.raw(), &name, value));
+        value.at(&self.path_of(name))
     }
 
     /// Creates an attribute with a reference to another object of the file.
@@ -247,8 +244,8 @@ impl<'f> CreatedObject<'f> {
 
     fn write_references(&self, name: &str, kind: References, to: &[&Self], is_list: bool) -> Result<(), Error> {
         let to: Vec<i64> = to.iter().map(|node| node.raw()).collect();
-        let create = || create_references(self.raw(), &c_string(name)?, kind, &to, is_list);
-        create().at(&self.path_of(name))
+        let references = c_string(name).and_then(|name| create_references(self.raw(), &name, kind, &to, is_list));
+        references.at(&self.path_of(name))
     }
 
     fn path_of(&self, attribute: &str) -> String {
@@ -301,8 +298,8 @@ impl<'f> CreatedDataset<'f> {
         if !self.datatype.is_variable() {
             return Err(FailureReason::new("the dataset holds no variable-length strings")).at(&self.node.path);
         }
-        let pointer = |value: &&CStr| if value.is_empty() { ptr::null() } else { value.as_ptr() };
-        let pointers: Vec<_> = values.iter().map(pointer).collect();
+        let pointers: Vec<_> =
+            values.iter().map(|value| if value.is_empty() { ptr::null() } else { value.as_ptr() }).collect();
         // SAFETY: an element in memory is null or a pointer to a C string; the strings outlive the call.
         unsafe { self.write_elements(&[start], &[values.len() as u64], pointers.len(), pointers.as_ptr().cast()) }
             .at(&self.node.path)

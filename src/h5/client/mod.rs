@@ -280,8 +280,9 @@ impl Client {
             }
             if all.len() as u64 > limit {
                 let what = format!("the list of the mappings of the dataset at address {}", id.address);
-                let bytes = |runs: u64| runs.saturating_mul(size_of::<Mapping>() as u64);
-                return Err(Error::TooLarge { what, bytes: bytes(all.len() as u64), limit: bytes(limit) });
+                let [bytes, limit] =
+                    [all.len() as u64, limit].map(|runs| runs.saturating_mul(size_of::<Mapping>() as u64));
+                return Err(Error::TooLarge { what, bytes, limit });
             }
             match next {
                 None => return Mappings::new(all_sources, all, len).map_err(Error::Hdf5),

@@ -87,14 +87,13 @@ impl Type {
             }
             ElementType::Enum { base, members } => Self::enumeration(&Self::new(base)?, members),
             ElementType::Compound(fields) => {
-                let made = |(name, field): &(String, ElementType)| Ok((name.clone(), Self::new(field)?));
-                Self::compound(&fields.iter().map(made).collect::<Result<Vec<_>, FailureReason>>()?)
+                let made = fields.iter().map(|(name, field)| Ok((name.clone(), Self::new(field)?)));
+                Self::compound(&made.collect::<Result<Vec<_>, FailureReason>>()?)
             }
             ElementType::Array(element, count) => {
                 let element = Self::new(element)?;
                 // SAFETY: one dimension.
-                let make = || unsafe { Id::own(h5t::H5Tarray_create2(element.file(), 1, count)) };
-                Self::of_file(make()?)
+                Self::of_file(Id::own(unsafe { h5t::H5Tarray_create2(element.file(), 1, count) })?)
             }
         }
     }
@@ -140,8 +139,8 @@ impl Type {
     /// A compound of consecutive fields, without padding.
     pub fn compound(fields: &[(String, Self)]) -> Result<Self, FailureReason> {
         // The width in memory without a conversion.
-        let width = |field: &Self| Ok(Self::of_file(Self::copy(field.file())?)?.size());
-        let widths = fields.iter().map(|(_, field)| width(field)).collect::<Result<Vec<usize>, FailureReason>>()?;
+        let widths = fields.iter().map(|(_, field)| Ok(Self::of_file(Self::copy(field.file())?)?.size()));
+        let widths = widths.collect::<Result<Vec<usize>, FailureReason>>()?;
         // SAFETY: no pointers.
         let file = Id::own(unsafe { h5t::H5Tcreate(h5t::H5T_class_t::H5T_COMPOUND, widths.iter().sum()) })?;
         let mut offset = 0;

@@ -203,10 +203,6 @@ pub(super) enum WorkerRefusal {
 impl Request {
     /// The request as an action, for messages: "… crashed while {this}".
     pub fn what(&self) -> String {
-        let at = |id: &ObjectId| match id.file {
-            0 => format!("at address {}", id.address),
-            file => format!("at address {} of linked file {file}", id.address),
-        };
         match self {
             Request::Open => "opening the file".into(),
             Request::Ahead => "listing the file".into(),
@@ -222,6 +218,13 @@ impl Request {
             Request::Probe => "testing the sandbox".into(),
             Request::Fault(fault) => format!("a rehearsal ({fault:?})"),
         }
+    }
+}
+
+fn at(id: &ObjectId) -> String {
+    match id.file {
+        0 => format!("at address {}", id.address),
+        file => format!("at address {} of linked file {file}", id.address),
     }
 }
 

@@ -190,10 +190,6 @@ fn seccomp(follow: bool, plugins: bool, writable: Option<[RawFd; 2]>) -> Result<
         rules.extend(PLUGINS.iter().map(|call| (*call, Vec::new())));
     }
     // A plugin's code is mapped from its file. Written memory never becomes executable.
-    let lacks = |argument, flag: i32| {
-        let lacks = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(flag as u64), 0)?;
-        SeccompRule::new(vec![lacks])
-    };
     let mut mapped = vec![lacks(2, libc::PROT_EXEC)?];
     if plugins {
         mapped.push(lacks(3, libc::MAP_ANONYMOUS)?);
@@ -201,17 +197,15 @@ fn seccomp(follow: bool, plugins: bool, writable: Option<[RawFd; 2]>) -> Result<
     rules.insert(libc::SYS_mmap, mapped);
     rules.insert(libc::SYS_mprotect, vec![lacks(2, libc::PROT_EXEC)?]);
     // `abort` sends a signal to its own thread; other processes get none. prlimit64 could set limits of others as well.
-    let own = |argument| {
-        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, std::process::id() as u64)
-    };
-    rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![own(0)?])?]);
+    let own = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, std::process::id() as u64)?;
+    rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![own])?]);
     for call in writable.iter().flat_map(|_| WRITING) {
-        let to = |descriptor: &RawFd| {
+        let allowed = writable.iter().flatten().map(|descriptor| {
             // Descriptors are small numbers.
             let same = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, *descriptor as u64)?;
             SeccompRule::new(vec![same])
-        };
-        rules.insert(*call, writable.iter().flatten().map(to).collect::<Result<_, _>>()?);
+        });
+        rules.insert(*call, allowed.collect::<Result<_, _>>()?);
     }
     if plugins {
         let self_only = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, 0)?;
@@ -226,6 +220,11 @@ fn seccomp(follow: bool, plugins: bool, writable: Option<[RawFd; 2]>) -> Result<
     let program: BpfProgram = filter.try_into()?;
     seccompiler::apply_filter(&program)?;
     Ok(())
+}
+
+fn lacks(argument: u8, flag: i32) -> Result<SeccompRule, seccompiler::BackendError> {
+    let lacks = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(flag as u64), 0)?;
+    SeccompRule::new(vec![lacks])
 }
 
 /// Tries forbidden actions; returns each, and whether it succeeded.

@@ -83,16 +83,18 @@ fn decode(bytes: &[u8]) -> Option<Vec<JournalChange>> {
         rest = behind;
         Some(taken)
     };
-    let mut number = || take(8).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
-    let count = number()?;
+    let count = number(take(8)?)?;
     let mut changes = Vec::new();
     for _ in 0..count {
-        let mut number = || take(8).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
-        let (at, length) = (number()?, number()?);
+        let (at, length) = (number(take(8)?)?, number(take(8)?)?);
         let (before, after) = (take(length)?.to_vec(), take(length)?.to_vec());
         changes.push(JournalChange { at, before, after });
     }
     rest.is_empty().then_some(changes)
+}
+
+fn number(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 /// The outcome for a file that may have a journal beside it.
@@ -148,11 +150,11 @@ fn put_back(file: &File, changes: &[JournalChange]) -> Result<JournalRecovery, U
         }
         // Two changes may cover one byte, and after a power failure the disk may have either.
         for (place, byte) in (change.at..).zip(&now) {
-            let is_ours = |change: &JournalChange| {
+            let is_ours = changes.iter().any(|change| {
                 let at = place.checked_sub(change.at).and_then(|at| usize::try_from(at).ok());
                 at.is_some_and(|at| change.before.get(at) == Some(byte) || change.after.get(at) == Some(byte))
-            };
-            if !changes.iter().any(is_ours) {
+            });
+            if !is_ours {
                 return Err(Unusable::Changed(place));
             }
         }

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
 
 use crate::catalogue::{Layout, Link, Object, ObjectId};
-use crate::h5::library::{Id, check, ffi};
+use crate::h5::library::{check, ffi};
 use crate::h5::protocol::{CHUNKS_AHEAD, LINKS_AT_ONCE, Request, WorkerAnswer, WorkerRefusal};
 use crate::h5::worker::address::address_of;
 use crate::h5::worker::session::WorkerSession;
@@ -75,10 +75,10 @@ impl WorkerSession {
 
     fn has_few_links(&mut self, id: ObjectId) -> bool {
         let mut info = ffi::GroupInfo::default();
-        let of_group = |group: Id| {
+        let group = self.open_object(id).and_then(|group| {
             // SAFETY: an open object; a place for the answer.
             check(unsafe { ffi::H5Gget_info(group.raw(), &mut info) })
-        };
-        self.open_object(id).and_then(of_group).is_ok() && info.links <= MOST_LINKS
+        });
+        group.is_ok() && info.links <= MOST_LINKS
     }
 }

@@ -123,11 +123,6 @@ impl WorkerSession {
         file: u32,
         left: usize,
     ) -> Result<(Elements, Vec<Option<ObjectId>>), FailureReason> {
-        let too_large = |bytes: &dyn std::fmt::Display| {
-            FailureReason::new(format!(
-                "the value of {bytes} bytes is too large (limit {MAX_VALUE}, all together {MAX_VALUES})"
-            ))
-        };
         if self.plain && plan.allocates() {
             return Err(FailureReason::new(
                 "not read: the HDF5 library crashed or hung before at an attribute like this one",
@@ -192,6 +187,12 @@ impl WorkerSession {
         (own.file_number == there.file_number)
             .then(|| ObjectId { file, address: address_in(there.token, own.address_size) })
     }
+}
+
+fn too_large(bytes: &dyn std::fmt::Display) -> FailureReason {
+    FailureReason::new(format!(
+        "the value of {bytes} bytes is too large (limit {MAX_VALUE}, all together {MAX_VALUES})"
+    ))
 }
 
 /// A failure whose cause may be a lack of memory.

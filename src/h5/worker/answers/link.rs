@@ -163,8 +163,8 @@ impl WorkerSession {
     /// The list of a group's links, if it is in memory.
     fn listed(&self, group: ObjectId) -> Option<&LinkListing> {
         let listing = self.listing.as_ref()?;
-        let passed = || listing.passed.get(&group)?.listing.as_deref();
-        let listing = if listing.id == group { Some(listing) } else { passed() };
+        let passed = listing.passed.get(&group).and_then(|passed| passed.listing.as_deref());
+        let listing = if listing.id == group { Some(listing) } else { passed };
         listing.filter(|listing| listing.is_whole())
     }
 

@@ -98,8 +98,8 @@ impl ListedChunks {
     /// Pairs of entries that share an address, or overlap if both have one length (filters give each chunk its own, and
     /// the length may be the damage), by ascending later entry.
     fn doubled(&self) -> Vec<(usize, usize)> {
-        let end = |chunk: &Chunk| chunk.address.saturating_add(chunk.size);
-        if self.entries.windows(2).all(|pair| matches!(pair, [(_, a), (_, b)] if a.size > 0 && end(a) <= b.address)) {
+        let mut pairs = self.entries.windows(2).map(|pair| (&pair[0].1, &pair[1].1));
+        if pairs.all(|(a, b)| a.size > 0 && a.address.saturating_add(a.size) <= b.address) {
             return Vec::new();
         }
         let listed = self.entries.iter().enumerate();

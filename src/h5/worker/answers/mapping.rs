@@ -106,8 +106,7 @@ impl WorkerSession {
         }
         let source = self.mapped_source(walk, path)?;
         let known = walk.sources.met.get(source as usize).ok_or_else(|| FailureReason::new("a source is not known"))?;
-        let within = |selection: Option<ElementSelection>, shape: &[u64]| selection.and_then(|one| one.within(shape));
-        let boxes = within(to, &walk.shape).zip(within(from, &known.shape));
+        let boxes = to.and_then(|to| to.within(&walk.shape)).zip(from.and_then(|from| from.within(&known.shape)));
         let refused = |what: &str| FailureReason::new(format!("mapping {index} is not of {what}"));
         let (to, from) = boxes.ok_or_else(|| refused("one box of elements to another"))?;
         if let Some((start, extent)) = from.start.iter().zip(&known.shape).find(|(start, extent)| start >= extent) {

@@ -86,8 +86,10 @@ impl WorkerSession {
         start: &[u64],
         count: &[u64],
     ) -> Result<WorkerAnswer, WorkerRefusal> {
-        let what = || format!("reading {count:?} elements of the dataset at address {}", opened.id.address);
-        let too_large = |bytes, limit| WorkerRefusal::TooLarge { what: what(), bytes, limit };
+        let too_large = |bytes, limit| {
+            let what = format!("reading {count:?} elements of the dataset at address {}", opened.id.address);
+            WorkerRefusal::TooLarge { what, bytes, limit }
+        };
         if opened.extent.null {
             return Ok(WorkerAnswer::Elements { bytes: 0, heap: 0 });
         }

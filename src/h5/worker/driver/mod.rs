@@ -304,8 +304,8 @@ unsafe extern "C" fn set_eoa(file: *mut DriverFile, _: c_int, address: u64) -> H
 unsafe extern "C" fn get_eof(file: *const DriverFile, _: c_int) -> u64 {
     // SAFETY: the library passes a file from `open`.
     let file = unsafe { &*file.cast::<Open>() };
-    let end = || with_state(|state| state.overlay.as_ref().map(Overlay::end)).flatten();
-    if file.writes { end().unwrap_or(file.eof) } else { file.eof }
+    let end = if file.writes { with_state(|state| state.overlay.as_ref().map(Overlay::end)).flatten() } else { None };
+    end.unwrap_or(file.eof)
 }
 
 unsafe extern "C" fn free(_: *mut DriverFile, _: c_int, _: Hid, _: u64, _: u64) -> Herr {

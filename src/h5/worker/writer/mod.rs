@@ -171,8 +171,8 @@ impl WritingWorker {
             NewElement::Of(element) => Type::new(element)?.into_stored(),
             NewElement::Like(object) => self.type_of(object),
             NewElement::Compound(fields) => {
-                let made = |(name, field): &(String, NewElement)| Ok((name.clone(), self.new_type(field)?));
-                Type::compound(&fields.iter().map(made).collect::<Result<Vec<_>, FailureReason>>()?)?.into_stored()
+                let made = fields.iter().map(|(name, field)| Ok((name.clone(), self.new_type(field)?)));
+                Type::compound(&made.collect::<Result<Vec<_>, FailureReason>>()?)?.into_stored()
             }
         }
     }
