@@ -168,13 +168,12 @@ impl Answer {
 
     /// Its parts, in order.
     pub fn parts(&self) -> impl Iterator<Item = AnswerPart<'_>> {
-        let memory = |range: Range<usize>| self.made.get(range).unwrap_or_default();
         let placed = self.parts.iter().map(move |part| match part {
-            Part::Made(range) => AnswerPart::Memory(memory(range.clone())),
+            Part::Made(range) => AnswerPart::Memory(self.made.get(range.clone()).unwrap_or_default()),
             Part::Lent(lent) => AnswerPart::Memory(lent),
             Part::Stored(run) => AnswerPart::Source(run),
         });
-        let behind = memory(self.placed..self.made.len());
+        let behind = self.made.get(self.placed..).unwrap_or_default();
         placed.chain((!behind.is_empty()).then_some(AnswerPart::Memory(behind)))
     }
 

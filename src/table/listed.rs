@@ -17,10 +17,10 @@ pub fn listed<N: AsRef<str>>(parts: &[String], known: impl IntoIterator<Item = N
     // For each part: the number of parts in the name that begins there, and whether all names from there on are known.
     let mut names = vec![(1, true); parts.len() + 1];
     for at in (0..parts.len()).rev() {
-        let counts = || (1..=most.min(parts.len() - at)).filter(|count| name(&parts[at..at + count]).1);
-        names[at] = match counts().find(|count| names[at + count].1) {
+        let mut counts = (1..=most.min(parts.len() - at)).filter(|count| name(&parts[at..at + count]).1);
+        names[at] = match counts.clone().find(|count| names[at + count].1) {
             Some(count) => (count, true),
-            None => (counts().next().unwrap_or(1), false),
+            None => (counts.next().unwrap_or(1), false),
         };
     }
     let mut found = Vec::new();

@@ -162,15 +162,15 @@ impl Times {
 
     /// The summary of instants, given that of their stored values. `None`: some values may have no instant.
     pub fn summary(&self, stored: Summary) -> Option<Summary> {
-        let shown = |bound: Option<Scalar>| match bound {
+        let [min, max] = [stored.min, stored.max].map(|bound| match bound {
             None => Some(None),
             Some(Scalar::Int(value)) => self.shown(value).map(|value| Some(Scalar::Int(value))),
             Some(Scalar::UInt(value)) => {
                 i64::try_from(value).ok().and_then(|value| self.shown(value)).map(|value| Some(Scalar::Int(value)))
             }
             Some(_) => None,
-        };
-        let (min, max) = (shown(stored.min)?, shown(stored.max)?);
+        });
+        let (min, max) = (min?, max?);
         Some(Summary { min, max, ..stored })
     }
 }

@@ -156,8 +156,9 @@ impl Inodes {
         match names.find_mut(hash, |at| known.get(at).is_some_and(|known| known.is(parent, name))) {
             Some(other) => *other = number,
             None => {
-                let hash_of = |at: &u64| known.get(at).map_or(0, |known| self.hash(known.parent, known.name.as_bstr()));
-                names.insert_unique(hash, number, hash_of);
+                names.insert_unique(hash, number, |at| {
+                    known.get(at).map_or(0, |known| self.hash(known.parent, known.name.as_bstr()))
+                });
             }
         }
         inode

@@ -71,12 +71,12 @@ impl PlainElements<'_> {
         match (&self.datatype.class, self.data_type) {
             (_, DataType::Boolean) => {
                 let known = statistics::summary(values)?;
-                let truth = |bound: Option<Scalar>| match bound {
+                let [min, max] = [known.min, known.max].map(|bound| match bound {
                     Some(Scalar::UInt(bound @ 0..=1)) => Some(Some(Scalar::Bool(bound == 1))),
                     Some(_) => None,
                     None => Some(None),
-                };
-                Some(Summary { min: truth(known.min)?, max: truth(known.max)?, ..known })
+                });
+                Some(Summary { min: min?, max: max?, ..known })
             }
             (Class::FixedString { padding, .. }, _) => {
                 self.cells(*padding)?.summary(values.as_fixed_size_binary_opt()?.values(), |_| None)

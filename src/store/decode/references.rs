@@ -191,9 +191,8 @@ pub fn references(
     address_size: usize,
     objects: &mut impl Objects,
 ) -> Result<Vec<Option<(u64, String)>>, Unresolved> {
-    let mut target = |cell| target_of(kind, cell, address_size, objects);
-    let cells = stored.chunks_exact(width.max(1));
-    cells.map(|cell| Ok(target(cell)?.map(|target| (target.address, target.suffix)))).collect()
+    let targets = stored.chunks_exact(width.max(1)).map(|cell| target_of(kind, cell, address_size, objects));
+    targets.map(|target| Ok(target?.map(|target| (target.address, target.suffix)))).collect()
 }
 
 /// Parses the heap object of an old-style region reference.

@@ -187,13 +187,13 @@ impl Heap {
     }
 
     fn target(&self, descriptor: &[u8], base_size: u64) -> Result<Target<'_>, Unresolved> {
-        let invalid = |reason: &str| Unresolved::Invalid(reason.into());
         let Parsed { length, address, index } = parse(descriptor, usize::from(self.file.info().address_size))
-            .ok_or_else(|| invalid("the descriptor is cut short"))?;
+            .ok_or_else(|| Unresolved::Invalid("the descriptor is cut short".into()))?;
         if length == 0 || (address == 0 && index & IN_MEMORY == 0) {
             return Ok(Target::Empty);
         }
-        let bytes = u64::from(length).checked_mul(base_size).ok_or_else(|| invalid("the length passes 2^64"))?;
+        let bytes = u64::from(length).checked_mul(base_size);
+        let bytes = bytes.ok_or_else(|| Unresolved::Invalid("the length passes 2^64".into()))?;
         if index & IN_MEMORY == 0 {
             return Ok(Target::Object { address, index, bytes });
         }

@@ -295,8 +295,9 @@ impl Budget {
     /// Drops an idle buffer that serves none of the `wanted` lengths; failing that, the least recently used entry of
     /// all caches; failing that, any idle buffer.
     fn free_something(&self, wanted: &[usize]) -> bool {
-        let unwanted = |idle: usize| !wanted.iter().any(|length| serves(idle, *length));
-        self.free_idle(unwanted) || self.evict() || self.free_idle(|_| true)
+        self.free_idle(|idle| !wanted.iter().any(|length| serves(idle, *length)))
+            || self.evict()
+            || self.free_idle(|_| true)
     }
 
     /// Drops an idle buffer whose length `which` accepts.

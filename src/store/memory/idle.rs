@@ -67,10 +67,10 @@ impl Idle {
         let mut taken: Vec<usize> = Vec::with_capacity(sizes.len());
         let mut missing = 0_u64;
         for size in sizes {
-            let left = |(length, buffers): &(&usize, &Vec<ZeroedPages>)| {
-                buffers.len() > taken.iter().filter(|taken| **taken == **length).count()
-            };
-            match self.by_length.range(*size..=longest(*size)).find(left) {
+            let mut fitting = self.by_length.range(*size..=longest(*size));
+            let free = fitting
+                .find(|(length, buffers)| buffers.len() > taken.iter().filter(|taken| **taken == **length).count());
+            match free {
                 Some((length, _)) => taken.push(*length),
                 None => missing = missing.saturating_add(rounded(*size) as u64),
             }

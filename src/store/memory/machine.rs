@@ -24,7 +24,7 @@ pub fn machine_memory() -> u64 {
 /// ancestors; `None`: no limit. In a container the names may be those outside: the topmost existing group is then its
 /// own.
 fn group_limit(mounted: &Path, own: &str) -> Option<u64> {
-    let of_line = |line: &str| {
+    let limits = own.lines().filter_map(|line| {
         let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
         let group = Path::new(group.trim_start_matches('/'));
         let (top, file) = match controllers {
@@ -33,10 +33,10 @@ fn group_limit(mounted: &Path, own: &str) -> Option<u64> {
             _ => return None,
         };
         // "No limit" is written as "max", or as a number beyond all memory.
-        let read = |group: &Path| fs::read_to_string(top.join(group).join(file)).ok()?.trim().parse::<u64>().ok();
-        group.ancestors().filter_map(read).min()
-    };
-    own.lines().filter_map(of_line).min()
+        let limits = group.ancestors().map(|group| fs::read_to_string(top.join(group).join(file)));
+        limits.filter_map(|limit| limit.ok()?.trim().parse::<u64>().ok()).min()
+    });
+    limits.min()
 }
 
 #[cfg(test)]

@@ -297,29 +297,30 @@ impl Rows for Endless {
 
 /// Names of the facts in which a wrapper differs from the rows that it wraps.
 pub(crate) fn changed(inner: &Facts, outer: &Facts) -> Vec<&'static str> {
-    let shown = |facts: &Facts| {
-        let Facts { len, data_type, nullable, hints, natural_rows, stride, cuts, stored, .. } = facts;
-        let Facts { codes, outline_tells_nulls, fields_lie_apart, alike, containers, .. } = facts;
-        [
-            ("len", format!("{len}")),
-            ("type", format!("{data_type}")),
-            ("nullable", format!("{nullable}")),
-            ("hints", format!("{hints:?}")),
-            ("natural rows", format!("{natural_rows:?}")),
-            ("stride", format!("{stride:?}")),
-            ("cuts", format!("{cuts:?}")),
-            ("stored type", format!("{:?}", stored.datatype)),
-            ("stored width", format!("{:?}", stored.width)),
-            ("decoded", format!("{:?}", stored.decoded)),
-            ("codes", format!("{codes}")),
-            ("outline", format!("{outline_tells_nulls}")),
-            ("apart", format!("{fields_lie_apart}")),
-            ("alike", format!("{alike:?}")),
-            ("containers", format!("{containers:?}")),
-        ]
-    };
     let pairs = shown(inner).into_iter().zip(shown(outer));
     pairs.filter(|(one, other)| one != other).map(|((name, _), _)| name).collect()
+}
+
+fn shown(facts: &Facts) -> [(&'static str, String); 15] {
+    let Facts { len, data_type, nullable, hints, natural_rows, stride, cuts, stored, .. } = facts;
+    let Facts { codes, outline_tells_nulls, fields_lie_apart, alike, containers, .. } = facts;
+    [
+        ("len", format!("{len}")),
+        ("type", format!("{data_type}")),
+        ("nullable", format!("{nullable}")),
+        ("hints", format!("{hints:?}")),
+        ("natural rows", format!("{natural_rows:?}")),
+        ("stride", format!("{stride:?}")),
+        ("cuts", format!("{cuts:?}")),
+        ("stored type", format!("{:?}", stored.datatype)),
+        ("stored width", format!("{:?}", stored.width)),
+        ("decoded", format!("{:?}", stored.decoded)),
+        ("codes", format!("{codes}")),
+        ("outline", format!("{outline_tells_nulls}")),
+        ("apart", format!("{fields_lie_apart}")),
+        ("alike", format!("{alike:?}")),
+        ("containers", format!("{containers:?}")),
+    ]
 }
 
 /// Gives rows every fact whose bit of `which` is set.

@@ -28,8 +28,8 @@ pub fn for_each_stored(
         interrupt.check()?;
         let left = range.end - start;
         let of_chunk = left.min(grain.map_or(few, |grain| grain - start % grain));
-        let place = |count: u64| Some((start.checked_mul(width)?, usize::try_from(count.checked_mul(width)?).ok()?));
-        let Some((offset, length)) = place(of_chunk) else { return Ok(false) };
+        let length = of_chunk.checked_mul(width).and_then(|length| usize::try_from(length).ok());
+        let (Some(offset), Some(length)) = (start.checked_mul(width), length) else { return Ok(false) };
         let (count, goes_on) = match stored.lend(offset, length, interrupt)? {
             Some(lent) => (of_chunk, take(start..start + of_chunk, lent.into())),
             None => {

@@ -68,12 +68,6 @@ impl FixedStrings<'_> {
 
     fn compared(&self, cells: &[u8], fill: Option<&[u8]>) -> Summary {
         let width = self.width;
-        // The first and the last eight bytes, which may overlap.
-        let two = |cell: &[u8]| {
-            let ends = cell.first_chunk().zip(cell.last_chunk());
-            let [first, last] = ends.map_or([0; 2], |(first, last)| [*first, *last].map(u64::from_be_bytes));
-            u128::from(first) << 64 | u128::from(last)
-        };
         let one = |key: u64| key.to_be_bytes().get(..width).unwrap_or_default().to_vec();
         let of_two = |key: u128| {
             let bytes = key.to_be_bytes();
@@ -114,6 +108,13 @@ impl FixedStrings<'_> {
         let (min, max) = texts.map(Into::into).unzip();
         Summary { rows: (cells.len() / self.width) as u64, nulls: found.nulls, nans: 0, min, max }
     }
+}
+
+/// The first and the last eight bytes, which may overlap.
+fn two(cell: &[u8]) -> u128 {
+    let ends = cell.first_chunk().zip(cell.last_chunk());
+    let [first, last] = ends.map_or([0; 2], |(first, last)| [*first, *last].map(u64::from_be_bytes));
+    u128::from(first) << 64 | u128::from(last)
 }
 
 /// The first eight bytes as a number, and the rest.

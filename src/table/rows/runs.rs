@@ -51,8 +51,8 @@ impl RunRows {
         let facts = Facts { containers, ..Facts::new(len, data_type) };
         let runs = Self { pointers, facts, path, kept: OnceLock::new() };
         let Some(last) = runs.pointers.len().checked_sub(1) else { return Err("no pointers".into()) };
-        let end = |at| runs.read(at..at + 1, interrupt).map_err(|error| error.to_string());
-        let (first, last) = (end(0)?, end(last)?);
+        let [first, last] = [0, last].map(|at| runs.read(at..at + 1, interrupt).map_err(|error| error.to_string()));
+        let (first, last) = (first?, last?);
         if (first.as_slice(), last.as_slice()) != (&[0], &[len]) {
             return Err(format!("pointers from {first:?} to {last:?}, of {len} entries"));
         }

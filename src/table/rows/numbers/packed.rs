@@ -180,12 +180,12 @@ impl PackedRows {
     /// The summary of numbers from that of their codes, which may be in reverse order.
     fn summary_of_coded(&self, codes: &dyn Array) -> Option<Summary> {
         let known = statistics::summary(codes)?;
-        let code = |bound: &Option<Scalar>| match bound {
+        let [least, greatest] = [&known.min, &known.max].map(|bound| match bound {
             Some(Scalar::Int(code)) => Some(*code as f64),
             Some(Scalar::UInt(code)) => Some(*code as f64),
             _ => None,
-        };
-        let Some((least, greatest)) = code(&known.min).zip(code(&known.max)) else { return Some(known) };
+        });
+        let Some((least, greatest)) = least.zip(greatest) else { return Some(known) };
         let linear = self.packing.coding(self.stored.data_type())?;
         let ends = [least, greatest].map(|code| linear.number(code, linear.is_single));
         // This gives zeros the signs that bounds must have.

@@ -129,8 +129,8 @@ impl UnitCount {
             let (whole, rest) = if step > 1.0 { (count.trunc(), count.fract()) } else { (0.0, count) };
             let rest = (rest * step).round_ties_even();
             // The comparison excludes NaN and infinity.
-            let fits = |part: f64| (-9.3e18..9.3e18).contains(&part);
-            (fits(whole * step) && fits(rest)).then(|| whole as i128 * step as i128 + rest as i128)
+            let fit = [whole * step, rest].iter().all(|part| (-9.3e18..9.3e18).contains(part));
+            fit.then(|| whole as i128 * step as i128 + rest as i128)
         } else {
             let steps = (MICROSECOND / self.step.max(1)) as f64;
             let rest = (count / steps).round_ties_even();
