@@ -43,9 +43,9 @@ pub(super) fn of(source: &Source) -> Option<String> {
         return Some(family(path));
     }
     // Only the first member of a family has the name of the driver in it.
-    let is_family = |first: &Source| self::beginning(first).is_some_and(|first| first.contains_str(b"NCSAfami"));
     let first = numbered(path, 0).and_then(|(_, first)| Source::open(&first).ok());
-    if first.is_some_and(|first| first.path() != path && is_family(&first)) {
+    let first = first.filter(|first| first.path() != path).and_then(|first| self::beginning(&first));
+    if first.is_some_and(|first| first.contains_str(b"NCSAfami")) {
         return Some(family(path));
     }
     beside(path).map(|templates| split(path, &templates))
@@ -79,10 +79,11 @@ fn beside(path: &Path) -> Option<Vec<Vec<u8>>> {
 /// and end up in a command and in paths, so none are returned if one has unusual bytes.
 fn templates(named: &[u8]) -> Vec<Vec<u8>> {
     let named = named.get(..NAMES).unwrap_or(named);
-    let is_usual = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     let suffixes = named.split(|byte| *byte == 0).filter_map(|part| part.strip_prefix(b"%s"));
     let suffixes: Vec<Vec<u8>> = suffixes.map(<[u8]>::to_vec).collect();
-    if suffixes.iter().flatten().all(is_usual) { suffixes } else { Vec::new() }
+    let are_usual =
+        suffixes.iter().flatten().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'));
+    if are_usual { suffixes } else { Vec::new() }
 }
 
 fn beginning(source: &Source) -> Option<Vec<u8>> {
@@ -176,6 +177,6 @@ fn numbered(path: &Path, number: usize) -> Option<(String, PathBuf)> {
 
 /// Quotes a text as a word of a shell command, if it needs quotes.
 pub fn shell_word(text: &str) -> String {
-    let is_plain = |character: char| character.is_alphanumeric() || "/._-+:@%,=".contains(character);
-    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    let is_plain = text.chars().all(|character| character.is_alphanumeric() || "/._-+:@%,=".contains(character));
+    if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

@@ -23,11 +23,11 @@ const CLASSIC: &str = "; it is classic netCDF, which `nccopy -k nc4 OLD NEW` mak
 impl Format {
     /// Describes a file of an unknown format, in words to be appended to a message; empty if nothing is known about it.
     pub fn relative(source: &Source) -> String {
-        let is_one = |signature: &[u8]| {
+        let relative = RELATIVES.iter().find(|(signature, _)| {
             let mut first = vec![0; signature.len()];
-            source.identity().size >= first.len() as u64 && source.read_at(0, &mut first).is_ok() && first == signature
-        };
-        match RELATIVES.iter().find(|(signature, _)| is_one(signature)) {
+            source.identity().size >= first.len() as u64 && source.read_at(0, &mut first).is_ok() && first == *signature
+        });
+        match relative {
             Some((_, what)) => (*what).into(),
             None => Self::part(source).map_or_else(String::new, |what| format!("; it is {what}")),
         }

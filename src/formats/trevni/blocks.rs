@@ -208,15 +208,15 @@ impl Places {
 
     /// The rows that a block holds.
     pub fn rows(&self, block: usize) -> Range<u64> {
-        let at = |block: usize| self.rows.get(block).copied().unwrap_or(0);
-        at(block)..at(block + 1)
+        let [start, end] = [block, block + 1].map(|block| self.rows.get(block).copied().unwrap_or(0));
+        start..end
     }
 
     /// The rows of `range` that lie in a block, counted from the block's first row.
     pub fn part(&self, block: usize, range: &Range<u64>) -> Range<usize> {
         let rows = self.rows(block);
-        let within = |row: u64| (row.clamp(rows.start, rows.end) - rows.start) as usize;
-        within(range.start)..within(range.end)
+        let [start, end] = [range.start, range.end].map(|row| row.clamp(rows.start, rows.end) - rows.start);
+        start as usize..end as usize
     }
 
     /// Bytes that a block takes before compression.
@@ -241,21 +241,21 @@ pub(super) struct TrevniBlock {
 impl TrevniBlock {
     /// The entries that belong to these rows.
     pub fn entries(&self, rows: &Range<usize>) -> Range<usize> {
-        let at = |row: usize| match &self.entries {
+        let [start, end] = [rows.start, rows.end].map(|row| match &self.entries {
             // This is at most the number of values or starts in memory.
             Some(entries) => entries.get(row).copied().unwrap_or(0) as usize,
             None => row,
-        };
-        at(rows.start)..at(rows.end)
+        });
+        start..end
     }
 
     /// The values that belong to these entries.
     pub fn values_of(&self, entries: &Range<usize>) -> Range<usize> {
-        let at = |entry: usize| match &self.starts {
+        let [start, end] = [entries.start, entries.end].map(|entry| match &self.starts {
             Some(starts) => starts.get(entry).copied().unwrap_or(0) as usize,
             None => entry,
-        };
-        at(entries.start)..at(entries.end)
+        });
+        start..end
     }
 
     /// Where the values of each of these entries start, and where the last ones end. `None`: the column is not an
@@ -473,7 +473,7 @@ impl TrevniFile {
         let portion = (PORTION / places.size(0).max(1)).clamp(1, 1024) as usize;
         for some in all.chunks(portion) {
             let (file, some) = (file.clone(), some.to_vec());
-            let decode = move || {
+            let is_begun = store.decode_soon(move || {
                 let interrupt = Interrupt::new();
                 for block in some {
                     // The thread that needs the block will get its error.
@@ -482,8 +482,8 @@ impl TrevniFile {
                     }
                     file.opening.store().counters().read_ahead.add(1);
                 }
-            };
-            if !store.decode_soon(decode) {
+            });
+            if !is_begun {
                 return;
             }
         }

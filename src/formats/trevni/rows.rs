@@ -183,9 +183,9 @@ impl ColumnRows {
         let mut seen = HashSet::new();
         columns.retain(|column| seen.insert(*column));
         let survey = |at: &usize| file.columns.get(*at).and_then(|seen| seen.as_ref().ok());
-        let lengths = || columns.iter().filter_map(survey).map(|survey| survey.rows);
-        let len = lengths().next().unwrap_or(0);
-        if let Some(other) = lengths().find(|length| *length != len) {
+        let mut lengths = columns.iter().filter_map(survey).map(|survey| survey.rows);
+        let len = lengths.next().unwrap_or(0);
+        if let Some(other) = lengths.find(|length| *length != len) {
             return Err(format!("its columns have {len} and {other} rows").into());
         }
         let stored = match part {
@@ -315,9 +315,11 @@ impl ColumnRows {
             }
             (TrevniSchema::Names(part, names), _) => {
                 let codes = self.made(part, &DataType::Int32, range, interrupt)?;
-                let named = |code: &i32| usize::try_from(*code).is_ok_and(|code| code < names.len());
                 let codes = codes.as_primitive_opt::<Int32Type>().ok_or_else(|| self.failed("no codes".into()))?;
-                let keys: Int32Array = codes.iter().map(|code| code.filter(named)).collect();
+                let named = codes
+                    .iter()
+                    .map(|code| code.filter(|code| usize::try_from(*code).is_ok_and(|code| code < names.len())));
+                let keys: Int32Array = named.collect();
                 let dictionary = DictionaryArray::try_new(keys, names.clone());
                 Ok(Arc::new(dictionary.map_err(|error| self.arrow_error(&error))?))
             }
@@ -465,8 +467,8 @@ impl StoredBytes for ColumnRows {
         let TrevniSchema::Values(column) = self.part else { return Err(self.failed("rows of no fixed width".into())) };
         let appended = self.for_each(column, &range, interrupt, &mut |Piece { first, block, rows }| {
             // These are the requested bytes of these rows.
-            let byte = |row: usize| (first + row as u64) * width;
-            let wanted = byte(rows.start).max(offset)..byte(rows.end).min(end);
+            let [from, to] = [rows.start, rows.end].map(|row| (first + row as u64) * width);
+            let wanted = from.max(offset)..to.min(end);
             let place = |byte: u64| (byte - first * width) as usize;
             if let Some(flags) = block.values.as_boolean_opt() {
                 out.extend((place(wanted.start)..place(wanted.end)).map(|row| u8::from(flags.value(row))));

@@ -24,10 +24,8 @@ pub(super) const FORMAT: &str = "Trevni";
 pub(super) fn table(file: &Arc<TrevniFile>) -> Table {
     let header = &file.header;
     let mut findings = overlaps(file);
-    let fields = avro::fields(header).and_then(|fields| {
-        let report = |reason| Finding::new("/", &rules::SCHEMA, reason);
-        fields.map_err(|reason| findings.push(report(reason))).ok()
-    });
+    let fields = avro::fields(header)
+        .and_then(|fields| fields.map_err(|reason| findings.push(Finding::new("/", &rules::SCHEMA, reason))).ok());
     let mut columns = match fields {
         Some(fields) => fields.into_iter().map(|field| of_field(file, field)).collect(),
         None => roots(file),
@@ -155,11 +153,11 @@ fn overlaps(file: &TrevniFile) -> Vec<Finding> {
 
 /// Shows metadata as JSON: values are text if they are UTF-8, else hexadecimal.
 fn metadata_value(metadata: &Metadata) -> Value {
-    let text = |value: &[u8]| match std::str::from_utf8(value) {
-        Ok(text) => text.to_owned(),
-        Err(_) => value.iter().map(|byte| format!("{byte:02x}")).collect(),
-    };
-    metadata.iter().map(|(key, value)| (key.to_owned(), Value::String(text(value)))).collect::<Map<_, _>>().into()
+    let texts = metadata.iter().map(|(key, value)| match std::str::from_utf8(value) {
+        Ok(text) => (key.to_owned(), Value::String(text.to_owned())),
+        Err(_) => (key.to_owned(), Value::String(value.iter().map(|byte| format!("{byte:02x}")).collect())),
+    });
+    texts.collect::<Map<_, _>>().into()
 }
 
 /// Describes how a column is stored, for `metadata.json`.

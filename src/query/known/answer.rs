@@ -412,9 +412,8 @@ fn summary(form: &IndexForm, array: &StructArray, at: usize) -> Option<Summary> 
     // If NaN means missing, it is counted twice.
     let nans = if form.nan_is_missing { nans.checked_sub(nulls)? } else { nans };
     let has_values = rows.checked_sub(nulls)?.checked_sub(nans)? > 0;
-    let bound = |name: &str| array.column_by_name(name).and_then(|column| minmax::stored(column, at));
     // Zero has two signs, and a bound may mean either.
-    let [min, max] = [bound("min").filter(|_| has_values), bound("max").filter(|_| has_values)];
+    let [min, max] = ["min", "max"].map(|name| minmax::stored(array.column_by_name(name)?, at).filter(|_| has_values));
     Some(Summary { rows, nulls, nans, min, max })
 }
 
