@@ -43,16 +43,14 @@ impl PandasColumn<'_> {
 /// column names. `None`: there are no row labels, zones that types lack, axes of names or masks; or two columns share
 /// the name of a row label, so that pandas could not tell them apart.
 pub(super) fn metadata(columns: &[PandasColumn<'_>]) -> Option<String> {
-    let labels = || columns.iter().filter(|column| column.is_label).map(|column| column.name);
-    let named = |label: &str| columns.iter().filter(|column| column.name == label).count();
-    let tells = |column: &PandasColumn<'_>| {
+    let labels = columns.iter().filter(|column| column.is_label).map(|column| column.name);
+    let is_needed = columns.iter().any(|column| {
         column.is_label || column.lacks_zone() || column.origin.axis.is_some() || column.origin.is_masked
-    };
-    let is_needed = columns.iter().any(tells);
-    if !is_needed || labels().any(|label| named(label) != 1) {
+    });
+    if !is_needed || labels.clone().any(|label| columns.iter().filter(|column| column.name == label).count() != 1) {
         return None;
     }
-    let described = |column: &PandasColumn<'_>| {
+    let described = columns.iter().map(|column| {
         let (pandas, numpy) = pandas_type(column.data_type);
         let numpy = Some(column.data_type).filter(|_| column.origin.is_masked).and_then(masked_type).unwrap_or(numpy);
         let zone = match column.data_type {
@@ -66,16 +64,16 @@ pub(super) fn metadata(columns: &[PandasColumn<'_>]) -> Option<String> {
             "numpy_type": numpy,
             "metadata": zone.map(|zone| json!({ "timezone": zone })),
         })
-    };
-    let data = || columns.iter().filter(|column| !column.is_label);
+    });
+    let data = columns.iter().filter(|column| !column.is_label);
     // All columns usually share one axis, so the comparison is cheap.
-    let mut axes = data().map(|column| column.origin.axis.as_ref());
+    let mut axes = data.clone().map(|column| column.origin.axis.as_ref());
     let axis = axes.next().flatten().filter(|axis| axes.all(|other| other == Some(*axis)));
-    let axis = axis.filter(|axis| can_read(axis, data().filter_map(PandasColumn::called)));
+    let axis = axis.filter(|axis| can_read(axis, data.filter_map(PandasColumn::called)));
     let text = json!({
-        "index_columns": labels().collect::<Vec<_>>(),
+        "index_columns": labels.collect::<Vec<_>>(),
         "column_indexes": axis.map_or_else(|| vec![level(None, &NameKind::Text)], |axis| levels(axis)),
-        "columns": columns.iter().map(described).collect::<Vec<Value>>(),
+        "columns": described.collect::<Vec<Value>>(),
         "creator": { "library": "hepfs", "version": env!("CARGO_PKG_VERSION") },
         "pandas_version": "2.0.0",
     });
@@ -101,13 +99,13 @@ fn can_read<'a>(axis: &NameAxis, mut texts: impl Iterator<Item = &'a str> + Clon
             // Instants within the range of nanoseconds; with zones, all in the form of the first one, with offsets in
             // whole minutes.
             let form = texts.clone().next().map(str::len);
-            let is_one = |text: &str| {
-                let year = text.get(..4).filter(|_| text.get(4..5) == Some("-")).and_then(|year| year.parse().ok());
-                let offset = text.len().checked_sub(6).and_then(|at| text.as_bytes().get(at));
-                year.is_some_and(|year: u16| (1678..2262).contains(&year))
-                    && (zone.is_none() || Some(text.len()) == form && matches!(offset, Some(b'+' | b'-')))
-            };
-            zone.as_deref().is_none_or(is_known) && texts.all(is_one)
+            zone.as_deref().is_none_or(is_known)
+                && texts.all(|text| {
+                    let year = text.get(..4).filter(|_| text.get(4..5) == Some("-")).and_then(|year| year.parse().ok());
+                    let offset = text.len().checked_sub(6).and_then(|at| text.as_bytes().get(at));
+                    year.is_some_and(|year: u16| (1678..2262).contains(&year))
+                        && (zone.is_none() || Some(text.len()) == form && matches!(offset, Some(b'+' | b'-')))
+                })
         }
     }
 }

@@ -187,9 +187,8 @@ impl IpcFile {
             places.push(MessageBlock { offset: at, metadata: self.header as u32, body });
             at = at.saturating_add(self.header).saturating_add(body).min(u64::MAX / 4);
         }
-        let starts = || places.iter().map(|place| place.offset).collect();
         Placement {
-            starts: self.layouts.is_none().then(starts),
+            starts: self.layouts.is_none().then(|| places.iter().map(|place| place.offset).collect()),
             body: places.first().map_or(0, |place| place.body),
             batches_end: at,
             end: at,

@@ -2,7 +2,7 @@
 
 use super::learnt::lengths::Lengths;
 use super::message::{self, Batch, BufferExtent, NodeCounts, up};
-use super::plan::{BufferRole, Domain, IpcNode, IpcNodeKind, IpcPlan, Stream};
+use super::plan::{BufferRole, Domain, IpcNodeKind, IpcPlan, Stream};
 use super::table::{ALIGNMENT, IpcTable, PAGE, PAGED};
 use crate::store::Error;
 
@@ -107,11 +107,11 @@ impl BatchLayout {
     pub fn header(&self, table: &IpcTable, nulls: &[u64], length: usize) -> Vec<u8> {
         let plans = table.plans.iter().flat_map(|plan| &plan.nodes);
         let counted = self.node_rows.iter().zip(nulls).zip(plans);
-        let count = |((&rows, &nulls), node): ((&u64, &u64), &IpcNode)| {
+        let nodes = counted.map(|((&rows, &nulls), node)| {
             let nulls = if let IpcNodeKind::Nothing = node.kind { rows } else { nulls };
             NodeCounts { rows, nulls }
-        };
-        let nodes: Vec<NodeCounts> = counted.map(count).collect();
+        });
+        let nodes: Vec<NodeCounts> = nodes.collect();
         let buffers: Vec<BufferExtent> = self.buffers.iter().map(|buffer| buffer.extent).collect();
         let batch = Batch {
             rows: table.rows_of(self.batch).1,

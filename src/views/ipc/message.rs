@@ -93,12 +93,10 @@ pub(super) fn dictionary(id: i64, batch: &Batch<'_>) -> Vec<u8> {
 /// Returns the bytes after the last batch: a footer with the places of all messages, the footer's length, the magic.
 pub(super) fn tail(schema: &Schema, dictionaries: &[MessageBlock], batches: &[MessageBlock]) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
-    let blocks = |places: &[MessageBlock]| -> Vec<Block> {
-        let block = |place: &MessageBlock| Block::new(signed(place.offset), place.metadata as i32, signed(place.body));
-        places.iter().map(block).collect()
-    };
-    let batches = Some(builder.create_vector(&blocks(batches)));
-    let dictionaries = Some(builder.create_vector(&blocks(dictionaries)));
+    let [batches, dictionaries] = [batches, dictionaries].map(|places| {
+        let blocks = places.iter().map(|at| Block::new(signed(at.offset), at.metadata as i32, signed(at.body)));
+        Some(builder.create_vector(&blocks.collect::<Vec<_>>()))
+    });
     let schema = Some(encode_schema(&mut builder, schema));
     let footer = FooterArgs {
         version: MetadataVersion::V5,

@@ -178,8 +178,7 @@ impl<M: Measurable> Meter<M> {
         let by_values = self.shared.by_values.get_or_init(|| by_values);
         let modes: String = by_values.iter().map(|by_values| if *by_values { '1' } else { '0' }).collect();
         let blocks = self.stretches(interrupt)?.blocks();
-        let pass = || Pass::new(blocks, self.step, self.shared.clone(), self.keeper(&modes));
-        Ok(self.pass.get_or_init(pass))
+        Ok(self.pass.get_or_init(|| Pass::new(blocks, self.step, self.shared.clone(), self.keeper(&modes))))
     }
 
     /// Returns the lengths of each unit, with one entry for a run of alike units; waits for the pass.
@@ -228,11 +227,11 @@ impl<M: Measurable> Measure<M::Unit> for Shared<M> {
     fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<M::Unit>, Error> {
         let stretches = self.stretches(interrupt)?;
         let by_values = self.by_values.get().map_or(&[][..], Vec::as_slice);
-        let unit = |block: usize| {
+        let units = blocks.map(|block| {
             interrupt.check()?;
             self.measured.measure(stretches.rows_of(block), by_values, interrupt)
-        };
-        blocks.map(unit).collect()
+        });
+        units.collect()
     }
 }
 
@@ -284,9 +283,11 @@ impl<M: Measurable> Shared<M> {
                         Err(error) => return Err(error),
                     }
                 }
-                let of_places = |number: usize| places.iter().filter_map(move |place| place.get(number).copied());
-                let numbers = 0..self.measured.numbers(column);
-                Ok(numbers.map(|number| (estimate(of_places(number), alike) * unit as f64) as u64).collect::<Vec<_>>())
+                let estimates = (0..self.measured.numbers(column)).map(|number| {
+                    let of_places = places.iter().filter_map(|place| place.get(number).copied());
+                    (estimate(of_places, alike) * unit as f64) as u64
+                });
+                Ok(estimates.collect::<Vec<_>>())
             };
             let (mut stored, alike) = (typical(false)?, typical(true)?);
             // Texts may take more bytes as shown than as stored.

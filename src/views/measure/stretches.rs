@@ -124,15 +124,15 @@ impl Stretches {
     /// Returns a deterministic sample: some rows at each of a few places, spread evenly over units that may be stored,
     /// or over alike runs.
     pub fn sample(&self, alike: bool) -> Vec<RowRange> {
-        let rows_of = |run: &UnitRun| {
+        let runs = self.runs.iter().filter(|run| run.alike == alike).map(|run| {
             let rows = self.rows_of_unit(run.first).start..self.rows_of_unit(run.first + run.units - 1).end;
             if alike { rows.start..rows.end.min(rows.start.saturating_add(ROWS)) } else { rows }
-        };
-        let runs = || self.runs.iter().filter(|run| run.alike == alike).map(rows_of).filter(|rows| !rows.is_empty());
-        let all = runs().fold(0_u64, |all, rows| all.saturating_add(rows.end - rows.start));
+        });
+        let runs = runs.filter(|rows| !rows.is_empty());
+        let all = runs.clone().fold(0_u64, |all, rows| all.saturating_add(rows.end - rows.start));
         let places = PLACES.min(all.div_ceil(ROWS));
         let mut sample: Vec<RowRange> = Vec::new();
-        let (mut runs, mut before) = (runs().peekable(), 0);
+        let (mut runs, mut before) = (runs.peekable(), 0);
         for place in 0..places {
             let at = (u128::from(all) * u128::from(2 * place + 1) / u128::from(2 * places)) as u64;
             while let Some(rows) = runs.next_if(|rows| before + (rows.end - rows.start) <= at) {

@@ -119,8 +119,8 @@ impl ShownMember {
 fn insert_array(value: &mut Map<String, Value>, dataset: &Dataset, axes: Option<&[Option<BString>]>) {
     value.insert("shape".into(), if dataset.null { Value::Null } else { dataset.shape.clone().into() });
     if let Some(axes) = axes {
-        let name = |axis: &Option<BString>| axis.as_ref().map_or(Value::Null, |name| name.to_string().into());
-        value.insert("dimensions".into(), axes.iter().map(name).collect());
+        let names = axes.iter().map(|axis| axis.as_ref().map_or(Value::Null, |name| name.to_string().into()));
+        value.insert("dimensions".into(), names.collect());
     }
     value.insert("datatype".into(), datatype::value(&dataset.datatype));
     value.insert("fill".into(), fill_value(&dataset.datatype, &dataset.fill));

@@ -288,14 +288,16 @@ fn attributes_value(attributes: &[Attribute]) -> Value {
 
 /// Returns the values of attributes; for an object of PyTables, decoded as PyTables does.
 fn attributes_of(attributes: &[Attribute], is_of_pytables: bool) -> Value {
-    let shown = |attribute: &Attribute| match is_of_pytables.then(|| dialects::pickled(attribute)) {
-        Some(Some(tree)) => pickle::json(tree.root()),
-        Some(None) => attribute_value(&dialects::of_pytables(attribute)),
-        None => attribute_value(attribute),
-    };
-    let named = |attribute: &Attribute| (BStr::new(&attribute.name).to_string(), shown(attribute));
     let told = attributes.iter().filter(|attribute| !dialects::is_plumbing(&attribute.name, attributes));
-    told.map(named).collect::<Map<_, _>>().into()
+    let told = told.map(|attribute| {
+        let value = match is_of_pytables.then(|| dialects::pickled(attribute)) {
+            Some(Some(tree)) => pickle::json(tree.root()),
+            Some(None) => attribute_value(&dialects::of_pytables(attribute)),
+            None => attribute_value(attribute),
+        };
+        (BStr::new(&attribute.name).to_string(), value)
+    });
+    told.collect::<Map<_, _>>().into()
 }
 
 fn fill_value(datatype: &crate::catalogue::Datatype, fill: &Fill) -> Value {

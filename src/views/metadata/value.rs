@@ -59,8 +59,8 @@ fn shown(attribute: &Attribute) -> Result<Value, String> {
         _ => return Err(format!("{:?} elements are too many to show", attribute.shape)),
     };
     let flat: Vec<Value> = if attribute.datatype.is_reference() {
-        let address = |id: &crate::catalogue::ObjectId| Value::from(format!("object {}", id.address));
-        attribute.references.iter().map(|id| id.as_ref().map_or(Value::Null, address)).collect()
+        let objects = attribute.references.iter().map(|id| id.as_ref().map(|id| format!("object {}", id.address)));
+        objects.map(Value::from).collect()
     } else {
         elements(&attribute.datatype, count, stored).and_then(json_values)?
     };

@@ -219,8 +219,9 @@ fn complex(size: u64, base: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
             Ok(NpyType::Scalar { order, kind: NpyKind::Complex, size })
         }
         NpyType::Scalar { kind: NpyKind::Float, size: 2, .. } if size == 4 => {
-            let field = |name: &str, offset| NpyField { name: name.into(), offset, dtype: part.clone() };
-            structure(vec![field("r", 0), field("i", 2)], size)
+            let fields =
+                [("r", 0), ("i", 2)].map(|(name, offset)| NpyField { name: name.into(), offset, dtype: part.clone() });
+            structure(fields.into(), size)
         }
         _ => Ok(NpyType::Void(size)),
     }

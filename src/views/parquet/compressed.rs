@@ -267,9 +267,9 @@ impl OpenedParquet {
     pub fn rows_in(&self, bytes: u64, columns: &[usize], group: usize) -> u64 {
         let all = self.metadata.metadata().row_group(group);
         let columns: HashSet<usize> = columns.iter().copied().collect();
-        let is_of_these = |leaf: &usize| columns.contains(&self.metadata.parquet_schema().get_column_root_idx(*leaf));
-        let width: i64 =
-            (0..all.num_columns()).filter(is_of_these).map(|leaf| all.column(leaf).uncompressed_size()).sum();
+        let leaves = (0..all.num_columns())
+            .filter(|leaf| columns.contains(&self.metadata.parquet_schema().get_column_root_idx(*leaf)));
+        let width: i64 = leaves.map(|leaf| all.column(leaf).uncompressed_size()).sum();
         let width = (width.max(0) as u64).div_ceil(all.num_rows().max(1) as u64).max(1);
         (bytes / width).max(1)
     }
@@ -365,13 +365,13 @@ impl Drop for Ends<'_> {
 impl Work {
     /// Returns the row groups to write.
     fn groups(&self) -> Vec<Group> {
-        let of_one = |(shown, group): (usize, &parquet::file::metadata::RowGroupMetaData)| {
+        let groups = self.source.metadata.metadata().row_groups().iter().enumerate().flat_map(|(shown, group)| {
             let rows = group.num_rows().max(0) as u64;
             let pieces = (group.total_byte_size().max(0) as u64).div_ceil(self.row_group).clamp(1, rows.max(1));
             let step = rows.div_ceil(pieces).max(1);
             (0..rows).step_by(step as usize).map(move |start| Group { shown, rows: start..rows.min(start + step) })
-        };
-        self.source.metadata.metadata().row_groups().iter().enumerate().flat_map(of_one).collect()
+        });
+        groups.collect()
     }
 
     fn fail(&self, error: CompressError) {

@@ -107,8 +107,7 @@ impl DictionaryLabels {
         let array = array.as_dictionary_opt::<Int32Type>().ok_or_else(other)?;
         let texts = array.values().as_string_opt::<i32>().ok_or_else(other)?;
         let keys = array.keys().iter().flatten().map(|key| key as u32);
-        let is_same = |same: &ArrayRef| same.to_data().ptr_eq(&array.values().to_data());
-        if same.as_ref().is_some_and(is_same) || *texts == self.texts {
+        if same.as_ref().is_some_and(|same| same.to_data().ptr_eq(&array.values().to_data())) || *texts == self.texts {
             *same = Some(array.values().clone());
             return Ok(keys.collect());
         }
@@ -184,8 +183,8 @@ impl ChunkEncoder {
         let bytes = self.put(page, body.len())?;
         self.offsets.append_row_count(rows as i64);
         self.offsets.append_offset_and_size(start, bytes as i32);
-        let ranks = || places.iter().filter_map(|place| self.labels.ranks.get(*place as usize).copied());
-        match ranks().min().zip(ranks().max()) {
+        let ranks = places.iter().filter_map(|place| self.labels.ranks.get(*place as usize).copied());
+        match ranks.clone().min().zip(ranks.max()) {
             None => self.index.append(true, Vec::new(), Vec::new(), nulls as i64, None),
             Some((least, greatest)) => {
                 match self.labels.bound(least).zip(self.labels.bound(greatest)) {
@@ -209,8 +208,8 @@ impl ChunkEncoder {
     /// # Errors
     /// Those of the `parquet` crate's writer.
     pub fn close(self) -> Result<(Bytes, ColumnCloseResult), ParquetError> {
-        let bound = |at: usize| self.bounds.and_then(|bounds| self.labels.bound(bounds[at]));
-        let bounds = bound(0).zip(bound(1)).map(|(least, greatest)| [least, greatest].map(|text| text.to_vec().into()));
+        let [least, greatest] = [0, 1].map(|at| self.bounds.and_then(|bounds| self.labels.bound(bounds[at])));
+        let bounds = least.zip(greatest).map(|(least, greatest)| [least, greatest].map(|text| text.to_vec().into()));
         let [least, greatest]: [Option<ByteArray>; 2] = bounds.map_or([None, None], |bounds| bounds.map(Some));
         let page = |page_type, encoding, count| PageEncodingStats { page_type, encoding, count };
         let bytes = Bytes::from(self.sink.into_inner()?);
@@ -243,16 +242,16 @@ impl ChunkEncoder {
 
 /// Compresses the body of a page.
 fn compressed(body: &[u8], compression: Compression) -> Result<Bytes, ParquetError> {
-    let failed = |error: String| ParquetError::General(error);
     Ok(match compression {
         Compression::UNCOMPRESSED => body.to_vec().into(),
         Compression::SNAPPY => {
-            snap::raw::Encoder::new().compress_vec(body).map_err(|error| failed(error.to_string()))?.into()
+            let compressed = snap::raw::Encoder::new().compress_vec(body);
+            compressed.map_err(|error| ParquetError::General(error.to_string()))?.into()
         }
         Compression::ZSTD(level) => {
             let mut out = Vec::with_capacity(zstd_safe::compress_bound(body.len()));
             let done = zstd_safe::compress(&mut out, body, level.compression_level());
-            done.map_err(|code| failed(zstd_safe::get_error_name(code).to_owned()))?;
+            done.map_err(|code| ParquetError::General(zstd_safe::get_error_name(code).to_owned()))?;
             out.into()
         }
         other => return Err(ParquetError::NYI(format!("{other} of columns of categories"))),

@@ -31,7 +31,7 @@ use parking_lot::Mutex;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
 use parquet::basic::{Compression, Type};
-use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::properties::{DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 
@@ -129,12 +129,12 @@ fn refused(column: &str, reason: &str) -> CompressError {
 
 /// Returns the bytes of one page per column of a row group, which a reader of all columns holds at once.
 fn pages(group: &RowGroupMetaData) -> u64 {
-    let page = |chunk: &ColumnChunkMetaData| {
+    let pages = group.columns().iter().map(|chunk| {
         let (bytes, leaf) = (chunk.uncompressed_size().max(0) as u64, chunk.column_descr());
         let has_places = leaf.max_def_level() == 0 && leaf.max_rep_level() == 0;
         if has_places && chunk.column_type() != Type::BYTE_ARRAY { bytes } else { bytes.min(PAGE_BYTES) }
-    };
-    group.columns().iter().map(page).sum()
+    });
+    pages.sum()
 }
 
 /// The state shared by all threads.
@@ -202,8 +202,9 @@ impl Job<'_> {
     fn write(&self, core: usize, batches: &Receiver<Arc<Batch>>) -> Result<(), CompressError> {
         let mut held = Held::default();
         for batch in batches {
-            let is_own = |(_, id): &(u32, &u32)| batch.open.contains(id) && **id as usize % self.cores == core;
-            let mut rows: Vec<(u32, u32)> = (0..).zip(&batch.ids).filter(is_own).map(|(row, id)| (*id, row)).collect();
+            let own =
+                (0..).zip(&batch.ids).filter(|(_, id)| batch.open.contains(id) && **id as usize % self.cores == core);
+            let mut rows: Vec<(u32, u32)> = own.map(|(row, id)| (*id, row)).collect();
             rows.sort_unstable();
             let mut parts: Vec<Part> = Vec::new();
             for (at, (id, _)) in rows.iter().enumerate() {

@@ -89,11 +89,11 @@ impl MeasuredLeaves {
             let (column, units) = (meter.measured(), meter.all(interrupt)?);
             let (stretches, padded) = (meter.stretches(interrupt)?, !meter.is_by_values(0));
             for (which, (position, _)) in column.leaves.iter().enumerate() {
-                let of_block = |block: usize| units.get(block).and_then(|leaves| leaves.get(which));
                 let all = stretches.runs().iter().flat_map(|run| {
                     let blocks = if run.alike { 1 } else { run.units as usize };
                     let times = if run.alike { run.units } else { 1 };
-                    let blocks = (run.block..run.block + blocks).filter_map(of_block);
+                    let blocks = (run.block..run.block + blocks)
+                        .filter_map(|block| units.get(block).and_then(|leaves| leaves.get(which)));
                     blocks.flat_map(move |pages| repeated(pages, times))
                 });
                 pages.insert(*position, Arc::new(self.measured(column, padded, all)?));
@@ -161,8 +161,8 @@ impl MeasuredLeaves {
 
     /// Records that a page of this leaf is longer than its outline says: its column is measured by values from now on.
     pub fn distrust(&self, leaf: usize) {
-        let has_leaf = |meter: &&Meter<MeasuredColumn>| meter.measured().leaves.iter().any(|(at, _)| *at == leaf);
-        self.columns.iter().filter(has_leaf).for_each(|meter| meter.distrust(0));
+        let of_leaf = self.columns.iter().filter(|meter| meter.measured().leaves.iter().any(|(at, _)| *at == leaf));
+        of_leaf.for_each(|meter| meter.distrust(0));
     }
 
     /// Whether some page was found longer than its outline says.
@@ -189,8 +189,8 @@ fn typical_pages([bytes, entries]: [u64; 2], rows: u64, unit: u64) -> impl Itera
     let count = (bytes / (PAGE_BYTES * 3 / 4)).max(1).next_power_of_two().min(unit);
     let per_page = unit / count;
     let part = move |rows: u64| {
-        let share = |all: u64| u32::try_from(u128::from(all) * u128::from(rows) / u128::from(unit) + 1);
-        let (bytes, entries) = (share(bytes), share(entries));
+        let [bytes, entries] =
+            [bytes, entries].map(|all| u32::try_from(u128::from(all) * u128::from(rows) / u128::from(unit) + 1));
         // A unit has no more rows than fit in 32 bits.
         Page { rows: rows as u32, bytes: bytes.unwrap_or(u32::MAX), entries: entries.unwrap_or(u32::MAX) }
     };
@@ -269,11 +269,10 @@ impl MeasuredColumn {
 
     /// Returns the room for a page of rows with this outline.
     fn room(&self, leaf: &ParquetLeaf, outline: &ArrayRef) -> Result<Option<Body>, Misfit> {
-        let spare = |body: Body| {
+        Ok(leaf.room(outline, self.column.rows.outline_tells_nulls())?.map(|body| {
             let spare = if leaf.holds_texts() { body.bytes / SPARE_PART } else { 0 };
             Body { bytes: body.bytes + spare, ..body }
-        };
-        Ok(leaf.room(outline, self.column.rows.outline_tells_nulls())?.map(spare))
+        }))
     }
 
     fn divided(

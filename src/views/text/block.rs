@@ -63,15 +63,15 @@ impl TextLayout {
             TextFormat::NulTerminated => vec![b'\0'],
             TextFormat::Ndjson | TextFormat::Verbatim => Vec::new(),
         };
-        let key = |(position, name): (usize, &BString)| {
-            let mut key = vec![if position == 0 { b'{' } else { b',' }];
-            json::write_string(name.to_str_lossy().as_bytes(), &mut key);
-            key.push(b':');
-            key
-        };
         let (columns, keys) = match format {
             TextFormat::Ndjson => {
-                let keys: Vec<Vec<u8>> = names.enumerate().map(key).collect();
+                let keys = names.enumerate().map(|(position, name)| {
+                    let mut key = vec![if position == 0 { b'{' } else { b',' }];
+                    json::write_string(name.to_str_lossy().as_bytes(), &mut key);
+                    key.push(b':');
+                    key
+                });
+                let keys: Vec<Vec<u8>> = keys.collect();
                 (keys.len(), keys)
             }
             _ => (names.count(), Vec::new()),

@@ -57,13 +57,12 @@ impl TextColumn {
             return vec![(self.rows.data_type(), self.rows.nullable(), self.longest)];
         }
         let hints = self.rows.hints();
-        let of_part = |at: usize| hints.fields.get(at).or(hints.items.as_deref());
-        let part = |(at, data_type)| {
-            let hints = of_part(at);
+        let parts = spread::types(self.rows.data_type()).into_iter().enumerate().map(|(at, data_type)| {
+            let hints = hints.fields.get(at).or(hints.items.as_deref());
             let can_be_missing = self.rows.nullable() || hints.is_none_or(|hints| hints.nullable);
             (data_type, can_be_missing, hints.and_then(|hints| hints.texts.bound()))
-        };
-        spread::types(self.rows.data_type()).into_iter().enumerate().map(part).collect()
+        });
+        parts.collect()
     }
 }
 
@@ -150,11 +149,11 @@ impl TextContent {
         let natural = columns.iter().filter_map(|column| column.rows.natural_rows()).filter(|&rows| rows > 0).max();
         let overhead = WidthRange::exactly(layout.overhead());
         let width = columns.iter().fold(overhead, |sum, column| sum.plus(width_of(column, &layout)));
-        let of_column = |column: &TextColumn| {
+        let estimates = columns.iter().map(|column| {
             let parts = column.shown().into_iter().map(|(data_type, _, longest)| width::estimate(data_type, longest));
             parts.fold(0, u64::saturating_add)
-        };
-        let estimates: Vec<u64> = columns.iter().map(of_column).collect();
+        });
+        let estimates: Vec<u64> = estimates.collect();
         let estimate = estimates.iter().copied().fold(layout.overhead(), u64::saturating_add).max(1);
         // Columns that are fields of one dataset need its whole rows.
         let strides = columns.iter().filter_map(|column| column.rows.stride());
@@ -248,8 +247,7 @@ impl TextContent {
         if !column.is_spread {
             return Ok(vec![array]);
         }
-        let unsupported = |reason| Error::unsupported(column.name.to_string(), reason);
-        spread::parts(&array).map_err(|error| unsupported(error.to_string()))
+        spread::parts(&array).map_err(|error| Error::unsupported(column.name.to_string(), error.to_string()))
     }
 
     /// Returns the longest run from the start of `rows` whose arrays, over all columns, fit in memory at once.
@@ -366,11 +364,11 @@ impl TextContent {
             return Ok(lengths);
         }
         let overhead = self.layout.overhead();
-        let of_block = |block| {
+        let bytes = blocks.clone().map(|block| {
             let rows = grid.rows_of(block);
             (rows.end - rows.start).saturating_mul(overhead)
-        };
-        let mut sums = Sums { grid, first: blocks.start, bytes: blocks.clone().map(of_block).collect() };
+        });
+        let mut sums = Sums { grid, first: blocks.start, bytes: bytes.collect() };
         let rows = grid.rows_of(blocks.start).start..grid.rows_of(blocks.end.saturating_sub(1)).end;
         // A batch ends at a block boundary, so that chunks are read whole.
         let batch = (self.batch / grid.per_block()).max(1).saturating_mul(grid.per_block()).min(self.batch).max(1);

@@ -49,8 +49,8 @@ impl CsvOptions {
     /// # Errors
     /// [`CsvOptionsError`] if such a file would be ambiguous.
     pub fn new(separator: char, null: &str, header: bool) -> Result<Self, CsvOptionsError> {
-        let usable = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"\0\r\n\"+-.".contains(byte);
-        let byte = u8::try_from(separator).ok().filter(u8::is_ascii).filter(usable);
+        let byte = u8::try_from(separator).ok().filter(u8::is_ascii);
+        let byte = byte.filter(|byte| !byte.is_ascii_alphanumeric() && !b"\0\r\n\"+-.".contains(byte));
         let byte = byte.ok_or(CsvOptionsError::Separator(separator))?;
         let options = Self { separator: byte, null: null.to_owned(), header };
         if null.bytes().any(|byte| options.special(byte)) {

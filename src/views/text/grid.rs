@@ -29,8 +29,8 @@ impl RowBlocks {
                 // The divisor of a chunk's rows that is nearest to the wanted length, within a factor of two.
                 let (fewest, most) =
                     (natural.div_ceil(wanted.saturating_mul(2)), natural.div_ceil(wanted).saturating_mul(2));
-                let divides = |parts: &u64| natural.is_multiple_of(*parts);
-                let parts = (fewest.max(1)..=most.min(fewest.saturating_add(1 << 12))).filter(divides);
+                let parts = (fewest.max(1)..=most.min(fewest.saturating_add(1 << 12)))
+                    .filter(|parts| natural.is_multiple_of(*parts));
                 parts.map(|parts| natural / parts).min_by_key(|rows| rows.abs_diff(wanted)).unwrap_or(wanted)
             }
             _ => wanted,

@@ -23,11 +23,11 @@ pub(super) fn parts(array: &ArrayRef) -> Result<Vec<ArrayRef>, ArrowError> {
     if let Some(list) = array.as_fixed_size_list_opt() {
         let (values, length) = (list.values(), u64::try_from(list.value_length()).unwrap_or(0));
         let rows = list.len() as u64;
-        let place = |place: u64| {
+        let parts = (0..length).map(|place| {
             let indices = (0..rows).map(|row| list.is_valid(row as usize).then_some(row * length + place));
             arrow_select::take::take(values, &UInt64Array::from_iter(indices), None)
-        };
-        return (0..length).map(place).collect();
+        });
+        return parts.collect();
     }
     match array.as_struct_opt() {
         // The arrays of fields do not reflect nulls of the compound.

@@ -134,11 +134,11 @@ impl Body {
         for rows in blocks.map(|block| self.grid.rows_of(block)) {
             let expected = lengths.last().map_or(0, |length: &u64| (*length).min(LONGEST_BLOCK) as usize);
             let mut text = self.cache.has_room(expected).then(|| Vec::with_capacity(expected + expected / 32));
-            let keep = |piece: &[u8]| match &mut text {
+            let length = self.content.terminated_length(rows.clone(), interrupt, |piece| match &mut text {
                 Some(kept) if kept.len() + piece.len() <= LONGEST_BLOCK as usize => kept.extend_from_slice(piece),
                 _ => text = None,
-            };
-            let Some(length) = self.content.terminated_length(rows.clone(), interrupt, keep)? else { return Ok(None) };
+            });
+            let Some(length) = length? else { return Ok(None) };
             if let Some(mut text) = text {
                 text.shrink_to(text.len() + text.len() / 8);
                 self.cache.offer(self.key(&rows), &Arc::new(text));

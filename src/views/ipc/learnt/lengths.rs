@@ -90,8 +90,9 @@ impl LengthsPass {
             return Ok(None);
         }
         let (sample, stretches) = (self.meter.sample(interrupt)?, self.meter.stretches(interrupt)?);
-        let typical = |_, alike| if alike { &*sample.alike } else { &*sample.stored };
-        Ok(Some(Lengths::new(&self.meter.measured().table, stretches, typical)))
+        Ok(Some(Lengths::new(&self.meter.measured().table, stretches, |_, alike| {
+            if alike { &*sample.alike } else { &*sample.stored }
+        })))
     }
 
     /// Returns the lengths, if the pass is complete.
@@ -149,7 +150,7 @@ impl Lengths {
         let Some(sums) = of_column.and_then(|start| self.sums.get(start..start.checked_add(self.stride)?)) else {
             return 0;
         };
-        let at = |piece: u64| {
+        let [start, end] = [pieces.start, pieces.end].map(|piece| {
             let Some((run, block)) = self.stretches.unit(piece) else { return sums.last().copied().unwrap_or(0) };
             let before = sums.get(block).copied().unwrap_or(0);
             if !run.alike {
@@ -158,8 +159,8 @@ impl Lengths {
             let all = sums.get(block + 1).copied().unwrap_or(before) - before;
             // All units of the run contribute equally.
             before + all / run.units.max(1) * (piece - run.first)
-        };
-        at(pieces.end).saturating_sub(at(pieces.start))
+        });
+        end.saturating_sub(start)
     }
 
     /// Returns a length of a column, summed over pieces `first..end`.

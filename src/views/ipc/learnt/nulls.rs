@@ -95,8 +95,9 @@ impl Nulls {
                 return Err(self.unreadable(column, start..start + count, interrupt));
             }
             for node in &plan.nodes {
-                let place = |bitmap| self.counter.first.get(column).map_or(0, |first| first + bitmap);
-                nulls.push(node.nulls.and_then(|bitmap| counted.get(place(bitmap)).copied()).unwrap_or(0));
+                let first = self.counter.first.get(column);
+                let place = node.nulls.map(|bitmap| first.map_or(0, |first| first + bitmap));
+                nulls.push(place.and_then(|place| counted.get(place).copied()).unwrap_or(0));
             }
         }
         Ok(nulls)
@@ -141,14 +142,14 @@ impl Nulls {
 
 impl Measure<Vec<u64>> for Counter {
     fn measure(&self, batches: std::ops::Range<usize>, interrupt: &Interrupt) -> Result<Vec<Vec<u64>>, Error> {
-        let count = |batch: usize| {
+        let counts = batches.map(|batch| {
             let counts = self.zeros();
             for (column, rows) in self.parts(batch as u64) {
                 self.add(column, rows, &counts, interrupt)?;
             }
             Ok(loaded(&counts))
-        };
-        batches.map(count).collect()
+        });
+        counts.collect()
     }
 
     fn doing(&self) -> &'static str {

@@ -143,15 +143,16 @@ impl IpcDictionary {
                     .values()
                     .as_string_opt::<i64>()
                     .ok_or_else(|| Misfit::Array("labels that are no text".into()))?;
-                let number = |label: Option<&str>| known.get(label.unwrap_or_default()).copied();
+                let numbers = labels.iter().map(|label| known.get(label.unwrap_or_default()).copied());
                 // A label that no row uses need not be known.
-                named = labels.iter().map(|label| number(label).unwrap_or(i64::MIN)).collect();
+                named = numbers.map(|number| number.unwrap_or(i64::MIN)).collect();
                 Some(&named)
             }
         };
         let wide = widen::signed(dictionary.keys()).ok_or_else(|| Misfit::Array("keys that are no integers".into()))?;
         let count = self.labels.len() as i64;
-        let key = |key: i64| {
+        let keys = wide.iter().map(|value| {
+            let Some(key) = value else { return Ok(None) };
             let key = match positions {
                 None => key,
                 Some(positions) => {
@@ -164,8 +165,8 @@ impl IpcDictionary {
                 key if (0..count).contains(&key) => Ok(Some(key)),
                 _ => Err(Misfit::Array(format!("key {key} of {count} labels"))),
             }
-        };
-        wide.iter().map(|value| value.map_or(Ok(None), key)).collect()
+        });
+        keys.collect()
     }
 
     /// Returns the number of null rows: missing values, and values whose label is null.

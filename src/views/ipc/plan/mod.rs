@@ -234,13 +234,13 @@ fn parts(nodes: &[IpcNode], streams: &[Stream], apart: bool) -> Vec<StreamGroup>
         return vec![whole];
     };
     let mut node = 1;
-    let part = |field| {
+    let groups = (0..*fields).map(|field| {
         let first = node;
         node = past(nodes, first);
-        let place = |node| streams.partition_point(|stream| stream.node < node);
-        StreamGroup { field: Some(field), node: first, streams: place(first)..place(node) }
-    };
-    (0..*fields).map(part).collect()
+        let [start, end] = [first, node].map(|node| streams.partition_point(|stream| stream.node < node));
+        StreamGroup { field: Some(field), node: first, streams: start..end }
+    });
+    groups.collect()
 }
 
 /// Returns the node after a node and everything below it.

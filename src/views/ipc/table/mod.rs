@@ -178,16 +178,15 @@ impl IpcTable {
         source: Option<u64>,
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
-        let refuse = |misfit: Misfit| Error::unsupported("arrow", misfit);
         let mut plans = Vec::with_capacity(columns.len());
         let mut dictionaries = Vec::new();
         for column in &columns {
             let labels = labels(column, interrupt)?.map(Arc::new);
             dictionaries.extend(labels.clone());
-            plans.push(IpcPlan::new(shape(column), labels).map_err(refuse)?);
+            plans.push(IpcPlan::new(shape(column), labels).map_err(|misfit| Error::unsupported("arrow", misfit))?);
         }
         let rows = rows(&columns);
-        fits(&plans, rows).map_err(refuse)?;
+        fits(&plans, rows).map_err(|misfit| Error::unsupported("arrow", misfit))?;
 
         let nodes = plans.iter().map(|plan| plan.nodes.len() as u64).sum::<u64>().max(1);
         let mut per_batch = grain.batch;

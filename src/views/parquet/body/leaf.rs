@@ -103,8 +103,7 @@ impl ParquetLeaf {
 
     /// Returns the positions of the compound fields that lead to the leaf.
     pub fn fields(&self) -> Vec<usize> {
-        let field = |node: &ShredNode| if let ShredStep::Field(at) = node.step { Some(at) } else { None };
-        self.nodes.iter().map_while(field).collect()
+        self.nodes.iter().map_while(|node| if let ShredStep::Field(at) = node.step { Some(at) } else { None }).collect()
     }
 
     /// Whether any node on the path to the leaf is nullable.

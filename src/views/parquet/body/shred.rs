@@ -185,18 +185,18 @@ pub(in crate::views::parquet) fn required_levels(
     nodes: &[ShredNode],
     rows: usize,
 ) -> Result<(Option<Levels>, Option<Levels>), Misfit> {
-    let layer = |(depth, node): (usize, &ShredNode)| {
+    if !nodes.iter().any(|node| matches!(node.step, ShredStep::FixedList(_))) {
+        return Ok((None, None));
+    }
+    let layers = nodes.iter().enumerate().map(|(depth, node)| {
         let kind = match node.step {
             ShredStep::Field(_) => Kind::Field,
             ShredStep::FixedList(length) => Kind::FixedList { length, entries: entries_of_element(nodes, depth + 1) },
             ShredStep::List | ShredStep::Value => Kind::Value,
         };
         Layer { nullable: node.nullable, nulls: None, kind }
-    };
-    if !nodes.iter().any(|node| matches!(node.step, ShredStep::FixedList(_))) {
-        return Ok((None, None));
-    }
-    let layers: Vec<Layer> = nodes.iter().enumerate().map(layer).collect();
+    });
+    let layers: Vec<Layer> = layers.collect();
     let walk = Walk::over(&layers, rows, true)?;
     Ok((Some(Levels::of_each(walk.repetition)), Some(Levels::of_each(walk.definition))))
 }

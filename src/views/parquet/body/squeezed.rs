@@ -154,7 +154,7 @@ impl ParquetLeaf {
     /// A malformed body.
     pub fn to_version_2(&self, from: usize, room: usize, out: &mut Vec<u8>) -> Result<PageBodyParts, Misfit> {
         let mut at = from;
-        let mut levels = |most: u16| {
+        let [repetition, definition] = [self.max_repetition, self.max_definition].map(|most| {
             if most == 0 {
                 return Ok(0);
             }
@@ -163,8 +163,8 @@ impl ParquetLeaf {
             out.drain(at..at + 4);
             at += length as usize;
             Ok::<u32, Misfit>(length)
-        };
-        let (repetition, definition) = (levels(self.max_repetition)?, levels(self.max_definition)?);
+        });
+        let (repetition, definition) = (repetition?, definition?);
         let whole = u32::try_from(out.len() - from).map_err(|error| Misfit::Size(error.to_string()))?;
         let is_compressed = whole as usize > room;
         if is_compressed {

@@ -268,17 +268,16 @@ impl Prepared {
     /// If labels cannot be read, or the columns have no schema.
     pub fn new(columns: &[ParquetColumn], interrupt: &Interrupt) -> Result<Self, Error> {
         let Leaves { groups, leaves, fields } = Leaves::new(columns, interrupt)?;
-        let noted = |(column, field): (&ParquetColumn, Field)| {
+        let noted = columns.iter().zip(fields).map(|(column, field)| {
             let field = if column.is_plain { plain(&field) } else { field };
             field.with_metadata(field_metadata(&column.notes))
-        };
-        let fields: Fields = columns.iter().zip(fields).map(noted).collect();
-        let physical = |leaf: &PreparedLeaf| physical_of(leaf.leaf.physical);
+        });
+        let fields: Fields = noted.collect();
         let schema = schema::convert(&Schema::new(fields.clone()));
         let schema = schema.map_err(|misfit| Error::unsupported("parquet", misfit))?;
         // The crate `parquet` makes the schema, this code makes the pages: they must agree.
         let columns = schema.columns().iter().map(|column| (column.path().parts(), column.physical_type()));
-        if !columns.eq(leaves.iter().map(|leaf| (leaf.leaf.path.as_slice(), physical(leaf)))) {
+        if !columns.eq(leaves.iter().map(|leaf| (leaf.leaf.path.as_slice(), physical_of(leaf.leaf.physical)))) {
             let reason = "schema and data have different leaf columns";
             return Err(Error::unsupported("parquet", reason));
         }
@@ -316,7 +315,7 @@ fn physical_of(physical: Physical) -> Type {
 fn unique<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     let all: HashSet<&str> = names.clone().collect();
     let mut taken = HashSet::new();
-    let mut free = |name: &str| {
+    let distinct = names.map(|name| {
         let numbered = (2_u64..).map(|number| format!("{name}~{number}"));
         let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
         // There are more numbers than names.
@@ -325,8 +324,8 @@ fn unique<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
         let name = candidates.find(free).unwrap_or_default();
         taken.insert(name.clone());
         name
-    };
-    names.map(&mut free).collect()
+    });
+    distinct.collect()
 }
 
 /// Returns the number of codes that represent the rows' numbers; 0 if there are so few rows that plain numbers take
@@ -385,10 +384,10 @@ impl Bodies for ParquetLeaf {
 
 /// Whether every row has equally many entries; a null array has one, whatever its length.
 fn has_fixed_entries(leaf: &ParquetLeaf) -> bool {
-    let longer = |step: &ShredStep| {
-        matches!(step, ShredStep::List) || matches!(step, ShredStep::FixedList(length) if *length != 1)
-    };
-    match leaf.nodes.iter().rposition(|node| longer(&node.step)) {
+    let longer = leaf.nodes.iter().rposition(|node| {
+        matches!(node.step, ShredStep::List) || matches!(node.step, ShredStep::FixedList(length) if length != 1)
+    });
+    match longer {
         Some(last) => leaf.entries_of_row().is_some() && !leaf.nodes.iter().take(last + 1).any(|node| node.nullable),
         None => true,
     }

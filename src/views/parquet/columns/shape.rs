@@ -321,8 +321,8 @@ fn names(hints: &Hints) -> Option<DictionaryPage> {
     let bytes = names.is_of_one_byte().then_some(0..=u8::MAX)?;
     let least = *names.codes().start();
     // With signed codes, a byte from 128 on is a negative code.
-    let code = |byte| if least < 0 { i128::from(byte as i8) } else { i128::from(byte) };
-    let shown: Vec<String> = bytes.map(|byte| names.shown(code(byte))).collect();
+    let codes = bytes.map(|byte| if least < 0 { i128::from(byte as i8) } else { i128::from(byte) });
+    let shown: Vec<String> = codes.map(|code| names.shown(code)).collect();
     DictionaryPage::names(&(Arc::new(LargeStringArray::from(shown)) as ArrayRef))
 }
 

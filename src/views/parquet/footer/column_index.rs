@@ -116,10 +116,9 @@ impl ColumnIndex {
 
     /// Returns the order of both bounds from page to page, ignoring pages without values.
     fn order(&self) -> i32 {
-        let bounds = || self.pages.iter().filter_map(|page| page.bounds.as_ref());
+        let bounds = self.pages.iter().filter_map(|page| page.bounds.as_ref());
         let all = |wrong: Ordering| {
-            let in_order = |a: &Scalar, b: &Scalar| a.order(b) != wrong;
-            bounds().zip(bounds().skip(1)).all(|(a, b)| in_order(&a[0], &b[0]) && in_order(&a[1], &b[1]))
+            bounds.clone().zip(bounds.clone().skip(1)).all(|(a, b)| a.iter().zip(b).all(|(a, b)| a.order(b) != wrong))
         };
         if all(Ordering::Greater) {
             ASCENDING
@@ -151,8 +150,8 @@ impl PageValues {
             return None;
         }
         let bounds = [known.min?, known.max?];
-        let fits = |bound| plain(bound, leaf.physical).is_some_and(|bytes| bytes.len() <= leaf.bound);
-        bounds.iter().all(fits).then_some(Self { nulls, bounds: Some(bounds) })
+        let fit = bounds.iter().all(|bound| plain(bound, leaf.physical).is_some_and(|bytes| bytes.len() <= leaf.bound));
+        fit.then_some(Self { nulls, bounds: Some(bounds) })
     }
 }
 

@@ -194,13 +194,13 @@ impl Footer {
     }
 
     fn group_end(&self, group: u64, out: &mut Vec<u8>) {
-        let chunks = || (0..self.leaves.len()).filter_map(|leaf| self.layout.chunk(group, leaf));
-        let bytes = chunks().map(|chunk| chunk.bytes).sum();
+        let mut chunks = (0..self.leaves.len()).filter_map(|leaf| self.layout.chunk(group, leaf));
+        let bytes = chunks.clone().map(|chunk| chunk.bytes).sum();
         let rows = self.layout.groups().rows_of(group);
         let mut fields = ThriftStruct::resume(out, 1);
         fields.i64(2, bytes);
         fields.i64(3, rows.end - rows.start);
-        fields.i64(5, chunks().next().map_or(0, |chunk| chunk.start));
+        fields.i64(5, chunks.next().map_or(0, |chunk| chunk.start));
         fields.i64(6, bytes);
         fields.end();
     }
@@ -307,8 +307,8 @@ impl Footer {
 fn statistics(leaf: &Leaf, summary: &LeafSummary, metadata: &mut ThriftStruct<'_>) {
     metadata.structure(12, |fields| {
         fields.i64(3, summary.nulls.min(LARGEST));
-        let fits = |(least, largest): &&(Vec<u8>, Vec<u8>)| least.len().max(largest.len()) <= leaf.bound;
-        if let Some((least, largest)) = summary.bounds.as_ref().filter(fits) {
+        let bounds = summary.bounds.as_ref().filter(|(least, largest)| least.len().max(largest.len()) <= leaf.bound);
+        if let Some((least, largest)) = bounds {
             fields.binary(5, largest);
             fields.binary(6, least);
             fields.bool(7, true);

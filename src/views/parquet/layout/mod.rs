@@ -115,8 +115,7 @@ enum Starts {
 impl ParquetLayout {
     /// Lays the row groups out. `None`: the file would be too large.
     pub fn new(groups: Groups, leaves: Vec<LeafSize>) -> Option<Self> {
-        let is_even = |leaf: &LeafSize| matches!(leaf.pages, DataPages::Slots(_));
-        let alike = groups.cuts.is_none() && leaves.iter().all(is_even);
+        let alike = groups.cuts.is_none() && leaves.iter().all(|leaf| matches!(leaf.pages, DataPages::Slots(_)));
         let count = groups.count();
         let (starts, end) = if count == 0 || leaves.is_empty() {
             (Starts::Each(Vec::new()), MAGIC)

@@ -325,15 +325,15 @@ impl Shared {
             .and_then(|layout| layout.with_gap(gap));
         let layout = Arc::new(layout.ok_or_else(|| broken("the file would pass 2^62 bytes".into()))?);
         let prepared = &started.prepared;
-        let known = |leaf: &PreparedLeaf| {
+        let known = prepared.leaves.iter().map(|leaf| {
             Ok(KnownLeaf {
                 physical: leaf.leaf.physical,
                 bound: bound(&leaf.leaf),
                 statistics: if tells { self.statistics(leaf, interrupt)? } else { None },
                 times: self.columns.get(leaf.column).and_then(|column| column.times),
             })
-        };
-        let known: Vec<KnownLeaf> = prepared.leaves.iter().map(known).collect::<Result<_, Error>>()?;
+        });
+        let known: Vec<KnownLeaf> = known.collect::<Result<_, Error>>()?;
         let entries = prepared.leaves.iter().zip(&known).map(|(leaf, known)| {
             let summaries = summaries(known, &prepared.groups);
             LeafEntry { encoding: leaf.leaf.encoding, bound: known.bound, summaries }

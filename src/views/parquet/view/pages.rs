@@ -134,11 +134,8 @@ impl Shared {
     /// next chunk.
     fn read_ahead(self: &Arc<Self>, frame: &Arc<Frame>, page: &PagePlace) {
         let Some(ahead) = self.streams.lock().touch(page.start, page.bytes) else { return };
-        let leaf_at = |at| match frame.layout.locate(at) {
-            ParquetRegion::Page(page) => Some(page.leaf),
-            _ => None,
-        };
-        let is_passing = leaf_at(ahead.since) != Some(page.leaf);
+        let since = frame.layout.locate(ahead.since);
+        let is_passing = !matches!(since, ParquetRegion::Page(since) if since.leaf == page.leaf);
         let mut next = page.start + page.bytes;
         // A single core renders one block ahead.
         for _ in 0..ahead.blocks.min(pass::threads().saturating_sub(1).max(1)) {

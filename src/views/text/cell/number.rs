@@ -146,13 +146,12 @@ fn shortest_half(half: f16) -> f32 {
         let (Ok(mantissa), Ok(exponent)) = (mantissa.replace('.', "").parse::<i64>(), exponent.parse::<i64>()) else {
             continue;
         };
-        let decimal = |mantissa: i64| format!("{mantissa}e{}", exponent - digits as i64).parse::<f64>().ok();
         // Where the spacing of half-precision numbers changes, the nearest decimal may miss while its neighbour hits.
-        let found = [mantissa, mantissa + 1, mantissa - 1]
+        let decimals = [mantissa, mantissa + 1, mantissa - 1]
             .into_iter()
-            .filter_map(decimal)
-            .filter(|&decimal| f16::from_f64(decimal).to_bits() == half.to_bits())
-            .min_by(|a, b| (a - exact).abs().total_cmp(&(b - exact).abs()));
+            .filter_map(|mantissa| format!("{mantissa}e{}", exponent - digits as i64).parse::<f64>().ok())
+            .filter(|&decimal| f16::from_f64(decimal).to_bits() == half.to_bits());
+        let found = decimals.min_by(|a, b| (a - exact).abs().total_cmp(&(b - exact).abs()));
         if let Some(decimal) = found {
             return decimal as f32;
         }

@@ -42,8 +42,8 @@ fn usual_length(digits: usize) -> usize {
 /// Returns the fewest and the most bytes of a value.
 pub(in crate::views::text) fn lengths(unit: TimeUnit, is_zoned: bool) -> [u64; 2] {
     let (digits, per_second) = digits(unit);
-    let longest = |value| text(value, digits, per_second).1;
-    let lengths = [usual_length(digits), longest(i64::MIN).max(longest(i64::MAX))];
+    let [least, greatest] = [i64::MIN, i64::MAX].map(|value| text(value, digits, per_second).1);
+    let lengths = [usual_length(digits), least.max(greatest)];
     lengths.map(|length| (length - usize::from(!is_zoned)) as u64)
 }
 
@@ -54,11 +54,6 @@ fn text(value: i64, digits: usize, per_second: i64) -> ([u8; LONGEST], usize) {
     let (seconds, mut fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
     let (day, mut second) = (seconds.div_euclid(calendar::DAY), seconds.rem_euclid(calendar::DAY));
     let (year, month, of_month) = calendar::date(day);
-    let two = |out: &mut [u8; LONGEST], at: usize, number: u8, behind: u8| {
-        out[at] = b'0' + number / 10;
-        out[at + 1] = b'0' + number % 10;
-        out[at + 2] = behind;
-    };
     let is_usual = (0..10_000).contains(&year);
     let mut rest = year.unsigned_abs();
     let start = usize::from(!is_usual);
@@ -88,6 +83,13 @@ fn text(value: i64, digits: usize, per_second: i64) -> ([u8; LONGEST], usize) {
     }
     out[end] = b'Z';
     (out, end + 1)
+}
+
+/// Writes two digits, and the byte `behind` them.
+fn two(out: &mut [u8; LONGEST], at: usize, number: u8, behind: u8) {
+    out[at] = b'0' + number / 10;
+    out[at + 1] = b'0' + number % 10;
+    out[at + 2] = behind;
 }
 
 /// Cells of instants in one unit.
