@@ -1,7 +1,7 @@
 //! The list of datasets that differ from an earlier state of their group: a letter, a tab and a path per line, as `git
 //! diff --name-status` prints it.
 
-use bstr::{BString, ByteSlice};
+use bstr::ByteSlice;
 
 use super::OpenedSource;
 use crate::catalogue::ObjectId;
@@ -20,9 +20,11 @@ pub(super) fn text(opened: &OpenedSource, id: ObjectId, path: &str, interrupt: &
     let here = Here { path, group: &group, file, interrupt };
     let Some(dialect) = opened.claims(&here).dialect else { return Ok(Vec::new()) };
     let changes = dialect.changes(&here, id)?;
-    let shown = |path: &BString| bstr::join("/", path.split_str("/").map(names::encode_directory));
-    let mut lines: Vec<(Vec<u8>, Changed)> =
-        changes.into_iter().map(|change| (shown(&change.path), change.changed)).collect();
+    let lines = changes.into_iter().map(|change| {
+        let path = bstr::join("/", change.path.split_str("/").map(names::encode_directory));
+        (path, change.changed)
+    });
+    let mut lines: Vec<(Vec<u8>, Changed)> = lines.collect();
     lines.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     let mut text = Vec::new();
     for (path, changed) in lines {

@@ -154,8 +154,8 @@ impl Contents {
             interrupt.check()?;
         } else {
             contents.called = DirectoryKind::Made;
-            let is_table = |(_, child): &&(BString, Made)| matches!(child, Made::Directory { table: Some(_), .. });
-            if children.iter().filter(is_table).count() > FEW_MADE {
+            let tables = children.iter().filter(|(_, child)| matches!(child, Made::Directory { table: Some(_), .. }));
+            if tables.count() > FEW_MADE {
                 contents._maker = Some(opened.maker(place.id, &place.path, interrupt)?);
             }
         }
@@ -232,15 +232,15 @@ impl Contents {
             }
             _ => None,
         });
-        let value = |position: usize| {
+        let values = scalars.take(MOST_VALUES).filter_map(|position| {
             let array = self.listing.array(position)?;
             let single = array.single(opened.hdf5()?, interrupt).ok()?;
             let rows = single.whole.columns.first()?.shown().ok()?;
             let mut values = metadata::json_values(rows.array(0..1, interrupt).ok()?).ok()?;
             let value = values.pop()?;
             (value.to_string().len() <= LONGEST_VALUE).then(|| (array.name.clone(), value))
-        };
-        scalars.take(MOST_VALUES).filter_map(value).collect()
+        });
+        values.collect()
     }
 
     fn with(table: Option<Table>, attributes: Arc<[Attribute]>, findings: Vec<Finding>) -> Self {
@@ -362,6 +362,6 @@ impl Seen<'_> {
 }
 
 fn listed(opened: &OpenedSource, place: &GroupPlace, interrupt: &Interrupt) -> Result<Group, Error> {
-    let failed = |error| Error::from(store::Error::Hdf5 { path: place.path.clone(), error });
-    opened.file()?.group(place.id, interrupt).map_err(failed)
+    let group = opened.file()?.group(place.id, interrupt);
+    group.map_err(|error| store::Error::Hdf5 { path: place.path.clone(), error }.into())
 }

@@ -39,11 +39,12 @@ impl ErrorLog {
 
     /// Renders one line per error: seconds since 1970, the message, and how many times if more than once.
     pub fn text(&self) -> String {
-        let line = |(time, message, times): &(SystemTime, String, u64)| {
+        let errors = self.0.lock();
+        let lines = errors.iter().map(|(time, message, times)| {
             let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
             let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
             format!("{seconds} {message}{times}\n")
-        };
-        self.0.lock().iter().map(line).collect()
+        });
+        lines.collect()
     }
 }

@@ -57,18 +57,20 @@ impl FileMaker {
         let (view, attributes): (Arc<dyn View>, ObjectAttributes) = match child {
             Child::Metadata => {
                 let (contents, path, opened) = (contents.clone(), self.path.clone(), self.opened.clone());
-                let make = move |interrupt: &Interrupt| contents.metadata(&opened, &path, Lines::Many, interrupt);
-                (Arc::new(ConstantView::new(self.blocks(), make)), of_group())
+                let view = ConstantView::new(self.blocks(), move |interrupt| {
+                    contents.metadata(&opened, &path, Lines::Many, interrupt)
+                });
+                (Arc::new(view), of_group())
             }
             Child::Indexes => {
                 let table = contents.table.clone().ok_or(Error::NotFound)?;
-                let make = move |_: &Interrupt| Ok(metadata::indexes(&table));
-                (Arc::new(ConstantView::new(self.blocks(), make)), of_group())
+                (Arc::new(ConstantView::new(self.blocks(), move |_| Ok(metadata::indexes(&table)))), of_group())
             }
             Child::Changes => {
                 let (opened, id, path) = (self.opened.clone(), self.id, self.path.clone());
-                let make = move |interrupt: &Interrupt| changes::text(&opened, id, &path, interrupt);
-                (Arc::new(ConstantView::costly(self.blocks(), make)), of_group())
+                let view =
+                    ConstantView::costly(self.blocks(), move |interrupt| changes::text(&opened, id, &path, interrupt));
+                (Arc::new(view), of_group())
             }
             Child::Table(..) | Child::Parquet | Child::Arrow => {
                 let table = contents.table.clone().ok_or(Error::NotFound)?;
@@ -155,7 +157,7 @@ impl FileMaker {
     pub fn part(&self, table: &Table, fields: &[CommonField], tallies: &mut Tallies) -> Result<Arc<dyn View>, Error> {
         let places: HashMap<&BString, usize> =
             table.columns.iter().enumerate().map(|(at, column)| (&column.name, at)).collect();
-        let mut column = |field: &CommonField| -> Option<ParquetColumn> {
+        let columns = fields.iter().map(|field| {
             let what = |what: &str| format!("{what} as {} {}", field.data_type, field.nullable);
             let Some(at) = places.get(&field.name).copied().filter(|at| table.columns[*at].in_table) else {
                 let absent = datasets::absent(table, field)?;
@@ -175,8 +177,8 @@ impl FileMaker {
             }
             tallies.push((datasets::path_of(own), tally));
             Some(parquet.kept_by(self.keeper(&what(&column_what(at, own)))))
-        };
-        let columns: Option<Vec<ParquetColumn>> = fields.iter().map(&mut column).collect();
+        });
+        let columns: Option<Vec<ParquetColumn>> = columns.collect();
         Ok(self.parquet(columns.ok_or(Error::Stale)?))
     }
 
@@ -241,8 +243,8 @@ impl FileMaker {
                 self.text("text", vec![TextColumn::new(BString::default(), text)], TextFormat::Verbatim, None)
             }
             SingleForm::Parquet => {
-                let parquet = |(at, column)| self.parquet_column(columns, at, column);
-                self.parquet(columns.columns.iter().enumerate().filter_map(parquet).collect())
+                let all = columns.columns.iter().enumerate();
+                self.parquet(all.filter_map(|(at, column)| self.parquet_column(columns, at, column)).collect())
             }
             SingleForm::Arrow => self.arrow("columns", self.arrow_columns(columns)),
             SingleForm::Raw => match &whole.stored_strings {
@@ -311,12 +313,12 @@ fn text_column(column: &Column) -> Option<TextColumn> {
 fn labels(single: &Single) -> Option<Vec<BString>> {
     let rows = single.labels.as_ref()?;
     let labels = metadata::json_values(rows.array(0..rows.len(), &Interrupt::new()).ok()?).ok()?;
-    let text = |label: Value| match label {
+    let labels = labels.into_iter().map(|label| match label {
         Value::String(text) => Some(text.into()),
         Value::Number(number) => Some(number.to_string().into()),
         _ => None,
-    };
-    let labels: Vec<BString> = labels.into_iter().map(text).collect::<Option<_>>()?;
+    });
+    let labels: Vec<BString> = labels.collect::<Option<_>>()?;
     let distinct: HashSet<&BString> = labels.iter().collect();
     (distinct.len() == labels.len()).then_some(labels)
 }

@@ -33,8 +33,7 @@ type Files = LruCache<usize, Arc<ShownFile>>;
 
 impl Default for Recent {
     fn default() -> Self {
-        let files = || Mutex::new(last_used(MOST_UNUSED));
-        Self { seen: files(), opened: files() }
+        Self { seen: Mutex::new(last_used(MOST_UNUSED)), opened: Mutex::new(last_used(MOST_UNUSED)) }
     }
 }
 

@@ -159,9 +159,10 @@ impl Where {
     fn values(&self) -> ShownFile {
         let Whole { files, table, .. } = self.subject.whole.as_ref();
         let table = table.clone();
-        let make = move |interrupt: &Interrupt| Ok(query::values_text(&table, interrupt).into_bytes());
         let attributes = ObjectAttributes::new(VALUES.into(), [].into());
-        let view = Arc::new(ConstantView::new(files.blocks(), make));
+        let view =
+            ConstantView::new(files.blocks(), move |interrupt| Ok(query::values_text(&table, interrupt).into_bytes()));
+        let view = Arc::new(view);
         ShownFile::new(&files.opened, view, attributes)
     }
 
@@ -227,7 +228,7 @@ impl ChosenRows {
         }
         let (table, files) = (&self.subject.whole.table, self.subject.files());
         let keeper = files.keeper("rows");
-        let make = || {
+        let selection = files.opened.selection(&keeper.what, || {
             let bound = self.subject.bound().map_err(|error| Error::Io(error.to_string()))?;
             let selection = Selection::new(&table.path, table.rows, bound, files.opened.store(), Some(keeper.clone()))?;
             Ok(RequestedSelection {
@@ -235,8 +236,7 @@ impl ChosenRows {
                 path: self.subject.path(),
                 selection: Arc::new(selection),
             })
-        };
-        let selection = files.opened.selection(&keeper.what, make)?;
+        })?;
         Ok(self.selection.get_or_init(|| selection))
     }
 
@@ -280,13 +280,12 @@ impl ChosenRows {
     /// # Errors
     /// [`Error::NotFound`] if the name does not exist.
     pub fn lookup(self: &Arc<Self>, name: &[u8]) -> Result<Spot, Error> {
-        let further = || Where::new(self.subject.clone());
         Ok(match self.all().listing.get(name) {
             Some((_, Child::Columns)) => Spot::SelectionColumns(self.clone()),
-            Some((_, Child::Where)) => Spot::Where(Arc::new(further())),
+            Some((_, Child::Where)) => Spot::Where(Arc::new(Where::new(self.subject.clone()))),
             Some((position, child)) => self.file(false, position, &child, name),
             // No file of a table has a colon in its name.
-            None if name.contains(&b':') => further().lookup(name)?,
+            None if name.contains(&b':') => Where::new(self.subject.clone()).lookup(name)?,
             None => return Err(Error::NotFound),
         })
     }

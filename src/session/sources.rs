@@ -308,8 +308,7 @@ impl Sources for Folder {
     }
 
     fn all(&self) -> Result<Vec<(BString, SourceEntry)>, Error> {
-        let made = |(name, path): (BString, PathBuf)| (name.clone(), self.made(name, path));
-        Ok(self.scan(|_| true)?.into_iter().map(made).collect())
+        Ok(self.scan(|_| true)?.into_iter().map(|(name, path)| (name.clone(), self.made(name, path))).collect())
     }
 }
 

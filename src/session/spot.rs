@@ -154,7 +154,6 @@ impl Spot {
     /// # Errors
     /// If it cannot be listed; [`Error::NotADirectory`] for a file or link.
     pub fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
-        let directories = |names: Vec<BString>| names.into_iter().map(DirEntry::directory).collect();
         Ok(match self {
             Spot::Root(root) => {
                 let datasets = root.datasets.as_ref().map(|_| datasets::DIRECTORY);
@@ -163,8 +162,8 @@ impl Spot {
                 Children::new(Beside { own, shown: root.shown.children(interrupt)? })
             }
             Spot::Live(..) => live::children(),
-            Spot::Folder(folder) => directories(folder.names()?),
-            Spot::Several(several) => directories(several.all()?.into_iter().map(|(name, _)| name).collect()),
+            Spot::Folder(folder) => folder.names()?.into_iter().map(DirEntry::directory).collect(),
+            Spot::Several(several) => several.all()?.into_iter().map(|(name, _)| DirEntry::directory(name)).collect(),
             Spot::Source(root) => Children::new(root.shown(interrupt)?.load(interrupt)?),
             Spot::Directory(directory) => Children::new(directory.load(interrupt)?),
             Spot::Columns(_, contents) => Children::new(Columns(contents.clone())),

@@ -40,8 +40,7 @@ pub(crate) enum Astray {
 /// See [`Astray`].
 pub(crate) fn follow(root: Spot, path: &[u8], interrupt: &Interrupt) -> Result<FollowedPath, Astray> {
     let (mut spot, mut above, mut names, mut links) = (root, Vec::new(), Vec::<BString>::new(), 0);
-    let is_slash = |byte: &u8| *byte == b'/';
-    let mut parts: Vec<BString> = path.rsplit(is_slash).map(BString::from).collect();
+    let mut parts: Vec<BString> = path.rsplit(|byte| *byte == b'/').map(BString::from).collect();
     while let Some(part) = parts.pop() {
         match part.as_slice() {
             b"" | b"." => continue,
@@ -67,7 +66,7 @@ pub(crate) fn follow(root: Spot, path: &[u8], interrupt: &Interrupt) -> Result<F
         if links > MOST_LINKS || target.starts_with(b"/") {
             return Err(Astray::Nowhere(part));
         }
-        parts.extend(target.rsplit(is_slash).map(BString::from));
+        parts.extend(target.rsplit(|byte| *byte == b'/').map(BString::from));
     }
     Ok(FollowedPath { spot, above, names })
 }

@@ -42,11 +42,11 @@ impl Chain<'_> {
             rows = rows.checked_add(table.rows).filter(|rows| i64::try_from(*rows).is_ok()).ok_or(Error::TooLarge)?;
             ends.push(rows);
         }
-        let named = |(_, table): &(_, &Table)| -> HashMap<BString, usize> {
+        let places = self.parts.iter().map(|(_, table)| {
             let columns = table.columns.iter().enumerate().filter(|(_, column)| column.in_table);
             columns.map(|(at, column)| (column.name.clone(), at)).collect()
-        };
-        let places: Vec<HashMap<BString, usize>> = self.parts.iter().map(named).collect();
+        });
+        let places: Vec<HashMap<BString, usize>> = places.collect();
         let mut columns = Vec::with_capacity(self.fields.len() + 1);
         for field in self.fields {
             interrupt.check()?;
@@ -55,12 +55,11 @@ impl Chain<'_> {
         let labels = self.parts.iter().map(|(file, _)| file.to_str_lossy().into_owned()).collect();
         let files = labelled_runs(self.path, labels, &ends, interrupt).map_err(Unreadable::from);
         // If the files have a column of this name, the new one gives way to it.
-        let is_free = |name: &String| self.fields.iter().all(|field| field.name != *name);
-        let name = std::iter::successors(Some(FILE.to_owned()), |name| Some(format!("{name}_"))).find(is_free);
+        let mut names = std::iter::successors(Some(FILE.to_owned()), |name| Some(format!("{name}_")));
+        let name = names.find(|name| self.fields.iter().all(|field| field.name != *name));
         columns.push(self.named(columns.len(), name.unwrap_or_default().into(), files));
         let found = self.parts.iter().flat_map(|(file, table)| {
-            let of_file = |finding: &Finding| Finding { path: in_file(file, &finding.path), ..finding.clone() };
-            table.findings.iter().map(of_file)
+            table.findings.iter().map(|finding| Finding { path: in_file(file, &finding.path), ..finding.clone() })
         });
         let findings = found.collect();
         let revision = format!("{} files", self.parts.len());
@@ -86,20 +85,22 @@ impl Chain<'_> {
             let data_type = column.rows.as_ref().ok().map(|rows| rows.data_type().clone());
             (data_type, column.times(), column.meaning.duration)
         };
-        let present = || parts.iter().flatten().map(|(column, _)| column);
-        let first = present().next().ok_or(Error::Stale)?;
-        let is_one = present().all(|column| kind(column) == kind(first));
-        let alike = |(column, tally): &(Column, Arc<Tally>)| match &field.times {
-            _ if is_one => Some(column.clone()),
-            Some(times) => counts(column, times, tally),
-            None => {
-                let rows = CastRows::form(column.shown().ok()?, of_rows(&field.data_type));
-                Some(with(column, Arc::new(rows)))
-            }
-        };
-        let of_one = |part: &Option<(Column, Arc<Tally>)>| part.as_ref().map(|part| alike(part).ok_or(Error::Stale));
-        let columns: Vec<Option<Column>> =
-            parts.iter().map(|part| of_one(part).transpose()).collect::<Result<_, _>>()?;
+        let mut present = parts.iter().flatten().map(|(column, _)| column);
+        let first = present.next().ok_or(Error::Stale)?;
+        let is_one = present.all(|column| kind(column) == kind(first));
+        let columns = parts.iter().map(|part| {
+            let Some((column, tally)) = part else { return Ok(None) };
+            let alike = match &field.times {
+                _ if is_one => Some(column.clone()),
+                Some(times) => counts(column, times, tally),
+                None => {
+                    let rows = column.shown().ok().map(|rows| CastRows::form(rows, of_rows(&field.data_type)));
+                    rows.map(|rows| with(column, Arc::new(rows)))
+                }
+            };
+            alike.map(Some).ok_or(Error::Stale)
+        });
+        let columns: Vec<Option<Column>> = columns.collect::<Result<_, _>>()?;
         let first = columns.iter().flatten().next().ok_or(Error::Stale)?;
         let data_type = first.rows.as_ref().map_err(|reason| Error::Io(reason.to_string()))?.data_type();
         let rows = columns.iter().zip(&self.parts).map(|(column, (_, table))| match column {
@@ -109,8 +110,9 @@ impl Chain<'_> {
         let rows: Result<Vec<_>, Unreadable> = rows.collect();
         let chain = rows.and_then(|rows| ChainRows::new(rows).ok_or("files have it in other types".into()));
         let chain = chain.map(|chain| Arc::new(chain.with_texts().cut()) as Arc<dyn Rows>);
-        let is_of_all = |told: fn(&Column) -> &Option<String>| columns.iter().flatten().all(|c| told(c) == told(first));
-        let same = |told: fn(&Column) -> &Option<String>| told(first).clone().filter(|_| is_of_all(told));
+        let same = |told: fn(&Column) -> &Option<String>| {
+            told(first).clone().filter(|_| columns.iter().flatten().all(|column| told(column) == told(first)))
+        };
         let meaning = Meaning {
             times: first.meaning.times.clone(),
             duration: first.meaning.duration,

@@ -7,7 +7,7 @@ use bstr::BString;
 use parking_lot::Mutex;
 
 use super::names::{WITHIN, component};
-use crate::catalogue::{Link, Object, join};
+use crate::catalogue::{Object, join};
 use crate::session::Error;
 use crate::session::contents::Contents;
 use crate::session::directory::Directory;
@@ -126,13 +126,14 @@ impl RecentListings {
 /// Names of a group's links that lead to tables, judged from the group's listing.
 fn tables_in(directory: &Directory, interrupt: &Interrupt) -> Result<BTreeSet<BString>, Error> {
     let (files, opened) = (directory.files(), directory.opened());
-    let failed = |error| Error::from(store::Error::Hdf5 { path: files.path.clone(), error });
-    let group = opened.file()?.group(files.id, interrupt).map_err(failed)?;
-    let is_table = |link: &&Link| {
-        let kind = |object| opened.session().dialects.kind(&join(&files.path, &link.name), object);
-        link.target.object().is_some_and(|object| matches!(object, Object::Group { .. }) && kind(object) == "table")
-    };
-    Ok(group.links.iter().filter(is_table).map(|link| link.name.clone()).collect())
+    let group = opened.file()?.group(files.id, interrupt);
+    let group = group.map_err(|error| store::Error::Hdf5 { path: files.path.clone(), error })?;
+    let tables = group.links.iter().filter(|link| {
+        let group = link.target.object().filter(|object| matches!(object, Object::Group { .. }));
+        let kind = group.map(|group| opened.session().dialects.kind(&join(&files.path, &link.name), group));
+        kind == Some("table")
+    });
+    Ok(tables.map(|link| link.name.clone()).collect())
 }
 
 /// Collects the names in a directory, each behind `prefix`; a table is followed by the names of the tables within it.
@@ -145,8 +146,8 @@ pub(super) fn names_below(
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
     // A table that is a dataset has no groups in it, and cannot be listed as one.
-    let is_group = |entry: &ListingEntry| matches!(entry.place(), Some(DirectoryPlace::Group(_)));
-    let has_groups = contents.listing.numbered().any(|(_, entry)| is_group(entry));
+    let mut entries = contents.listing.numbered();
+    let has_groups = entries.any(|(_, entry)| matches!(entry.place(), Some(DirectoryPlace::Group(_))));
     let tables = if has_groups { tables_in(directory, interrupt)? } else { BTreeSet::new() };
     for (at, entry) in contents.listing.numbered() {
         let Some(name) = name_of(entry) else { continue };

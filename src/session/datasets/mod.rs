@@ -249,8 +249,7 @@ impl DatasetAt {
     /// If no source can be listed.
     pub fn files(&self, interrupt: &Interrupt) -> Result<Option<DatasetFiles>, Error> {
         let found = self.all.table(&self.dataset, interrupt)?;
-        let files = |outcome: &Outcome| DatasetFiles { count: outcome.files.len(), left_out: outcome.left_out.clone() };
-        Ok(found.map(|(_, outcome)| files(&outcome)))
+        Ok(found.map(|(_, outcome)| DatasetFiles { count: outcome.files.len(), left_out: outcome.left_out.clone() }))
     }
 
     /// The rows of all files of the dataset as one table, which holds them open.

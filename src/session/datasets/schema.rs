@@ -60,7 +60,7 @@ pub(super) fn nullable(column: &Column) -> Option<Column> {
 
 /// The columns of a table's Parquet file.
 pub(super) fn fields(table: &Table) -> Arc<[FileField]> {
-    let field = |column: &Column| {
+    let fields = table.columns.iter().filter(|column| column.in_table).filter_map(|column| {
         let field = plain_field(column)?;
         let own = field.data_type().clone();
         // The fields of a compound or array depend on whether the compound or array is nullable.
@@ -76,8 +76,8 @@ pub(super) fn fields(table: &Table) -> Arc<[FileField]> {
             nullable: field.is_nullable(),
             units: column.meaning.units.clone(),
         })
-    };
-    table.columns.iter().filter(|column| column.in_table).filter_map(field).collect()
+    });
+    fields.collect()
 }
 
 /// The common schema of some files, which are known by their positions.
@@ -194,13 +194,12 @@ impl Union {
 
     /// Adds the columns of a file; if it cannot join, returns the reason and changes nothing.
     fn join(&mut self, file: &[FileField]) -> Result<(), String> {
-        let place = |field: &FileField| self.places.get(&field.name).copied();
-        let wide = |field: &FileField| {
-            let at = place(field)?;
+        let widened = file.iter().filter_map(|field| {
+            let at = *self.places.get(&field.name)?;
             Some(self.fields.get(at)?.with(field).map(|wide| (at, wide)))
-        };
-        let widened: Vec<(usize, FileField)> = file.iter().filter_map(wide).collect::<Result<_, _>>()?;
-        let new: Vec<&FileField> = file.iter().filter(|field| place(field).is_none()).collect();
+        });
+        let widened: Vec<(usize, FileField)> = widened.collect::<Result<_, _>>()?;
+        let new: Vec<&FileField> = file.iter().filter(|field| !self.places.contains_key(&field.name)).collect();
         if new.len() > MOST_MORE.saturating_sub(self.fields.len() - self.first.len()) {
             return Err(format!("the files have more than {MOST_MORE} columns that most of them lack"));
         }

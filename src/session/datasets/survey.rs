@@ -201,11 +201,12 @@ impl MultiFileTable {
                 one.fields = one.fields.map(|own| last.fields.clone().filter(|fields| *fields == own).unwrap_or(own));
                 one.below = if one.below == last.below { last.below.clone() } else { one.below };
             }
-            let is_new = |last: &Seen| !Arc::ptr_eq(&last.below, &one.below);
-            kept += if last.as_ref().is_none_or(is_new) { one.below.len() } else { 0 };
-            let has_new = |last: &Seen| last.fields.as_ref().map(Arc::as_ptr) != one.fields.as_ref().map(Arc::as_ptr);
+            let is_new = last.as_ref().is_none_or(|last| !Arc::ptr_eq(&last.below, &one.below));
+            kept += if is_new { one.below.len() } else { 0 };
             let columns = one.fields.as_ref().map_or(0, |fields| fields.len());
-            kept += if last.as_ref().is_none_or(has_new) { columns } else { 0 };
+            let of_last = last.as_ref().map(|last| last.fields.as_ref().map(Arc::as_ptr));
+            let has_new = of_last != Some(one.fields.as_ref().map(Arc::as_ptr));
+            kept += if has_new { columns } else { 0 };
             if kept > MOST_KEPT {
                 one = Seen {
                     fields: None,
@@ -228,9 +229,9 @@ impl MultiFileTable {
     }
 
     fn conclude(&self, seen: &BTreeMap<BString, Seen>, before: Option<&Outcome>) -> Outcome {
-        let tables = || seen.iter().filter_map(|(path, seen)| Some((path, seen, seen.fields.as_ref()?)));
-        let common = common_schema(&tables().map(|(_, _, fields)| fields.clone()).collect::<Vec<_>>());
-        let tables: Vec<_> = tables().collect();
+        let tables = seen.iter().filter_map(|(path, seen)| Some((path, seen, seen.fields.as_ref()?)));
+        let tables: Vec<_> = tables.collect();
+        let common = common_schema(&tables.iter().map(|(.., fields)| (*fields).clone()).collect::<Vec<_>>());
         let path = self.hdf5_path();
         let said = common.said.into_iter().filter_map(|(at, said)| {
             let (_, seen, _) = tables.get(at)?;
@@ -241,11 +242,11 @@ impl MultiFileTable {
             source: seen.source.clone(),
             finding: Finding::new(&path, rule, reason),
         };
-        let failed = |(file, seen): (&BString, &Seen)| {
+        let failed = seen.iter().filter_map(|(file, seen)| {
             let (rule, reason) = seen.failed.as_ref()?;
             Some((of_file(file, seen, rule, reason), seen.is_known_above))
-        };
-        let failed: Vec<(LeftOut, bool)> = seen.iter().filter_map(failed).collect();
+        });
+        let failed: Vec<(LeftOut, bool)> = failed.collect();
         let others = common.left_out.into_iter().filter_map(|(at, reason)| {
             let (file, seen, _) = tables.get(at)?;
             Some(of_file(file, seen, &rules::SCHEMA, &reason))
@@ -323,14 +324,15 @@ impl MultiFileTable {
         // A thread mostly waits for its worker.
         let threads = (2 * cores()).min(MOST_AT_ONCE).min(unknown);
         thread::scope(|scope| {
-            let start = |first: usize| {
+            let told = (0..threads).map(|first| {
                 let (tell, told) = sync_channel(1);
                 let own = files.iter().skip(first).step_by(threads);
                 // The receiver is gone once the request has ended.
-                let run = move || own.map(look).try_for_each(|seen| tell.send(seen).ok());
-                thread::Builder::new().spawn_scoped(scope, run).ok().map(|_| told)
-            };
-            let told: Vec<_> = (0..threads).map(start).collect();
+                let started = thread::Builder::new()
+                    .spawn_scoped(scope, move || own.map(look).try_for_each(|seen| tell.send(seen).ok()));
+                started.ok().map(|_| told)
+            });
+            let told: Vec<_> = told.collect();
             for (at, candidate) in files.iter().enumerate() {
                 interrupt.check()?;
                 let seen = at.checked_rem(threads).and_then(|thread| told.get(thread)?.as_ref()?.recv().ok());

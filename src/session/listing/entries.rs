@@ -72,8 +72,8 @@ impl Formats {
 
     /// The set of these formats; unknown names are ignored.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let place = |name: &str| Self::names().position(|known| known == name);
-        Self(names.into_iter().filter_map(place).fold(0, |all, place| all | 1 << place))
+        let places = names.into_iter().filter_map(|name| Self::names().position(|known| known == name));
+        Self(places.fold(0, |all, place| all | 1 << place))
     }
 
     /// Whether a file of this name is shown.
@@ -387,8 +387,10 @@ impl Listing {
 
     /// The position of the entry with this name or stem.
     fn position(&self, places: &HashTable<u32>, stem: &[u8]) -> Option<usize> {
-        let is_it = |at: &u32| self.entries.get(*at as usize).is_some_and(|entry| *entry.stem() == *stem);
-        Some(*places.find(self.hasher.hash_one(stem.as_bstr()), is_it)? as usize)
+        let at = places.find(self.hasher.hash_one(stem.as_bstr()), |at| {
+            self.entries.get(*at as usize).is_some_and(|entry| *entry.stem() == *stem)
+        });
+        Some(*at? as usize)
     }
 
     /// The members, shown or not, each with the number of its first name.
@@ -422,8 +424,8 @@ impl Listing {
         SUFFIXES.iter().find_map(|suffix| {
             let position = self.position(&self.stems, name.strip_suffix(suffix.as_bytes())?)?;
             let entry = self.entries.get(position)?;
-            let is_it = |at: &usize| entry.shown(*at, self.formats).is_some_and(|(of, _)| of == *suffix);
-            Some(position * MOST_OF_ENTRY + (0..MOST_OF_ENTRY).find(is_it)?)
+            let at = (0..MOST_OF_ENTRY).find(|at| entry.shown(*at, self.formats).is_some_and(|(of, _)| of == *suffix));
+            Some(position * MOST_OF_ENTRY + at?)
         })
     }
 

@@ -308,8 +308,8 @@ impl<'a> Resolver<'a> {
 
 /// The made-up group that a way from the root leads through, and its shown names.
 fn made_for(made: &[(BString, Made)], way: &VecDeque<BString>) -> Option<(VecDeque<BString>, Elsewhere)> {
-    let names = || made.iter().map(|(name, _)| names::encode_directory(name)).collect();
-    made_on(made, &names, way).map(|(shown, group)| (shown, group.clone()))
+    made_on(made, &|| made.iter().map(|(name, _)| names::encode_directory(name)).collect(), way)
+        .map(|(shown, group)| (shown, group.clone()))
 }
 
 /// Searches one made-up directory, whose children have these `names`.

@@ -57,11 +57,11 @@ impl Namespace {
         if wanted.is_empty() {
             return HashSet::new();
         }
-        let is_files = |target: &Target| {
-            matches!(target, Target::Soft { .. }) || matches!(target.object(), Some(Object::Dataset(_)))
-        };
         let shown = group.links.iter().filter(|link| !claims.members.contains_key(&link.name));
-        let stems = shown.filter(|link| is_files(&link.target)).map(|link| self.stem(&link.name));
+        let files = shown.filter(|Link { target, .. }| {
+            matches!(target, Target::Soft { .. }) || matches!(target.object(), Some(Object::Dataset(_)))
+        });
+        let stems = files.map(|link| self.stem(&link.name));
         stems.filter(|stem| wanted.contains(stem)).collect()
     }
 
@@ -79,16 +79,15 @@ impl Namespace {
     /// The stem of a member that is files; escaped if one of its names would be reserved.
     pub fn stem(&self, name: &[u8]) -> BString {
         let plain = names::encode(name);
-        let is_reserved = |suffix: &&str| self.reserved.contains(&with_suffix(&plain, suffix));
-        if SUFFIXES.iter().any(is_reserved) { names::encode_reserved(name) } else { plain }
+        let is_reserved = SUFFIXES.iter().any(|suffix| self.reserved.contains(&with_suffix(&plain, suffix)));
+        if is_reserved { names::encode_reserved(name) } else { plain }
     }
 
     /// The name of a member that is a directory; escaped if it is reserved, or a file may have it.
     pub fn directory(&self, name: &[u8]) -> BString {
         let plain = names::encode_directory(name);
-        let stem = |suffix: &&str| plain.strip_suffix(suffix.as_bytes());
-        let is_taken = |stem: &[u8]| self.stems.contains(stem.as_bstr());
-        if self.reserved.contains(&plain) || SUFFIXES.iter().filter_map(stem).any(is_taken) {
+        let mut stems = SUFFIXES.iter().filter_map(|suffix| plain.strip_suffix(suffix.as_bytes()));
+        if self.reserved.contains(&plain) || stems.any(|stem| self.stems.contains(stem.as_bstr())) {
             names::encode_reserved(name)
         } else {
             plain
@@ -109,13 +108,13 @@ fn wanted(group: &Group) -> HashSet<BString> {
 pub(crate) fn names_of_made(children: &[(BString, Made)], is_table: bool) -> Vec<BString> {
     let reserved: &[&str] = if is_table { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
     let mut taken: HashSet<BString> = reserved.iter().map(|name| BString::from(*name)).collect();
-    let shown = |(name, _): &(BString, Made)| {
+    let names = children.iter().map(|(name, _)| {
         let plain = names::encode_directory(name);
         let shown = if taken.contains(&plain) { names::encode_reserved(name) } else { plain };
         taken.insert(shown.clone());
         shown
-    };
-    children.iter().map(shown).collect()
+    });
+    names.collect()
 }
 
 /// Resolves a link to its target, or to the reason why it is not shown; `None`: the target is shown under the link's
@@ -162,8 +161,9 @@ impl MemberLister<'_> {
             if let Some(role) = self.claims.members.get(&link.name) {
                 // The table describes its own columns and servants.
                 if *role == Role::Servant && !self.claims.is_table {
-                    let kind = |object| self.dialects.kind(&join(self.path, &link.name), object);
-                    let kind = link.target.object().map_or("link", kind);
+                    let object = link.target.object();
+                    let kind = object.map(|object| self.dialects.kind(&join(self.path, &link.name), object));
+                    let kind = kind.unwrap_or("link");
                     described
                         .push(ShownMember { not_shown: vec![SERVES.into()], ..ShownMember::new(&link.name, kind) });
                 }

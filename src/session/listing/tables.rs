@@ -70,8 +70,8 @@ fn whole_views(table: &Table) -> Vec<(&'static str, Child, Result<(), Misfit>)> 
 pub(crate) fn list_columns(table: &Table) -> Listing {
     let mut listing = Listing::default();
     for (position, column) in table.columns.iter().enumerate() {
-        let is_shown = |at: usize| u8::from(column_view(column, ColumnView::ALL[at].1).is_ok()) << at;
-        let shown = (0..ColumnView::ALL.len()).map(is_shown).fold(0, |all, one| all | one);
+        let shown = ColumnView::ALL.iter().map(|(_, view)| u8::from(column_view(column, *view).is_ok()));
+        let shown = shown.enumerate().fold(0, |all, (at, one)| all | one << at);
         listing.push(ListingEntry::Column(names::encode(&column.name), position, shown));
     }
     listing
@@ -84,14 +84,14 @@ pub(crate) fn describe_columns(table: &Table) -> impl Iterator<Item = ShownMembe
         if table.only_adds {
             return member;
         }
-        let shown = |(suffix, view)| match column_view(column, view) {
+        let suffixes = ColumnView::ALL.into_iter().filter_map(|(suffix, view)| match column_view(column, view) {
             Ok(()) => Some(suffix),
             Err(reason) => {
                 member.not_shown.push(format!("{suffix}: {reason}").into());
                 None
             }
-        };
-        let suffixes = ColumnView::ALL.into_iter().filter_map(shown).collect();
+        });
+        let suffixes = suffixes.collect();
         member.shown_as = ShownAs::Files(names::encode(&column.name), suffixes);
         member
     })

@@ -114,12 +114,12 @@ pub enum OpenError {
 /// Why libhdf5 cannot open a file; if the file is truncated, how much of it is there.
 fn in_words(error: &h5::Error) -> String {
     let text = error.to_string();
-    let number = |before: &str| {
+    let numbers = ["truncated file: eof = ", "stored_eof = "].map(|before| {
         let behind = text.split_once(before)?.1;
         behind.split(|character: char| !character.is_ascii_digit()).next()?.parse::<u64>().ok()
-    };
-    match (number("truncated file: eof = "), number("stored_eof = ")) {
-        (Some(there), Some(all)) => format!("the file is truncated: {there} of {all} bytes are there"),
+    });
+    match numbers {
+        [Some(there), Some(all)] => format!("the file is truncated: {there} of {all} bytes are there"),
         _ => text,
     }
 }
@@ -173,16 +173,16 @@ pub struct Stamp {
 
 impl Stamp {
     fn of(metadata: &std::fs::Metadata) -> Self {
-        let time = |seconds: i64, nanoseconds: i64| {
+        let times = [
+            (metadata.mtime(), metadata.mtime_nsec()),
+            (metadata.ctime(), metadata.ctime_nsec()),
+            (metadata.atime(), metadata.atime_nsec()),
+        ];
+        let times = times.map(|(seconds, nanoseconds)| {
             let whole = Duration::from_secs(seconds.unsigned_abs());
             let base = if seconds < 0 { SystemTime::UNIX_EPOCH - whole } else { SystemTime::UNIX_EPOCH + whole };
             base + Duration::from_nanos(nanoseconds.unsigned_abs())
-        };
-        let times = [
-            time(metadata.mtime(), metadata.mtime_nsec()),
-            time(metadata.ctime(), metadata.ctime_nsec()),
-            time(metadata.atime(), metadata.atime_nsec()),
-        ];
+        });
         Self { times, mode: (metadata.permissions().mode() & 0o444) as u16 }
     }
 }
@@ -248,8 +248,8 @@ impl OpenedSource {
         if source.identity().size == 0 {
             return Err(OpenError::Empty(path.to_owned()));
         }
-        let unknown = || OpenError::UnknownFormat { path: path.to_owned(), relative: Format::relative(&source) };
-        let format = Format::of(&source)?.ok_or_else(unknown)?;
+        let format = Format::of(&source)?
+            .ok_or_else(|| OpenError::UnknownFormat { path: path.to_owned(), relative: Format::relative(&source) })?;
         let content = match format {
             Format::Hdf5 => {
                 let client = Arc::new(Client::new(source.clone(), session.workers.clone()));
@@ -379,12 +379,12 @@ impl OpenedSource {
 
     /// Search indexes of the tables listed so far, each with the table's path.
     pub fn search_indexes(&self) -> Vec<(String, SearchIndex)> {
-        let of_one = |(path, table): (String, Arc<Table>)| {
-            table.indexes.iter().map(|index| (path.clone(), index.clone())).collect::<Vec<_>>()
-        };
         let mut tables: Vec<_> = self.tables.lock().iter().map(|(path, table)| (path.clone(), table)).collect();
         tables.sort_by(|a, b| a.0.cmp(&b.0));
-        tables.into_iter().flat_map(of_one).collect()
+        let indexes = tables.into_iter().flat_map(|(path, table)| {
+            table.indexes.iter().map(|index| (path.clone(), index.clone())).collect::<Vec<_>>()
+        });
+        indexes.collect()
     }
 
     /// The selection of this key, made at the first request and kept in an LRU.
@@ -521,8 +521,8 @@ impl SourceFile {
     /// # Errors
     /// If the file no longer exists, or has no known format.
     pub fn current(&self, interrupt: &Interrupt) -> Result<Arc<OpenedSource>, OpenError> {
-        let interrupted = |_| OpenError::Hdf5 { path: self.path.clone(), error: h5::Error::Interrupted };
-        let mut opened = lock(&self.opened, interrupt).map_err(interrupted)?;
+        let mut opened = lock(&self.opened, interrupt)
+            .map_err(|_| OpenError::Hdf5 { path: self.path.clone(), error: h5::Error::Interrupted })?;
         if let Some(opened) = &*opened
             && opened.is_current()
         {
