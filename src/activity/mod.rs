@@ -1,4 +1,19 @@
 //! Lists the long work of this process: passes, exports, checks. Each has a title, its progress, speed and time left.
+//!
+//! | room | task |
+//! | --- | --- |
+//! | `requests` | counts and times the requests that a mount answers |
+//! | `report` | all that a process says of itself |
+//! | `folders` | where processes answer on sockets |
+//! | `answering`, `asking` | the two ends of such a socket |
+//! | `words` | numbers as people write them |
+
+mod answering;
+mod asking;
+mod folders;
+mod report;
+mod requests;
+pub(crate) mod words;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -9,6 +24,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+
+pub use answering::{Answering, serve};
+pub use asking::{Asked, Others, of_user, others, process_of};
+pub use report::{ErrorReport, MemoryReport, Report, describe, report};
+pub use requests::{RequestKind, RequestReport, Requests, Timer, count_not_this_thread};
 
 /// Speed is that of the last 30 s: a pass over chunks of several filters has no other that lasts.
 const WINDOW: Duration = Duration::from_secs(30);

@@ -7,6 +7,7 @@
 //! Reads use `pread`, never `mmap`: a file that is truncated under a mapping kills the process with `SIGBUS`, while a
 //! short `pread` is an error like any other.
 
+pub mod holders;
 mod identity;
 mod interrupt;
 mod lease;

@@ -62,6 +62,7 @@ impl Shared {
         answer: &mut Answer,
         ticket: &Ticket<ReplyData>,
     ) {
+        self.requests.add_bytes(answer.len() as u64);
         let Some(device) = self.session.device() else {
             return ticket.fail(&crate::session::Error::Io("no session".into()).into());
         };

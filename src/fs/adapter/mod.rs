@@ -36,6 +36,7 @@ use super::Error;
 use super::node::EntryKind;
 use super::pool::{Lane, Pool, Reply, Ticket, panicked};
 use super::service::{OpenNode, Service, Stat};
+use crate::activity::{RequestKind, Requests, Timer};
 use crate::source::{Interrupt, StatMemo};
 use crate::views::Effort;
 use buffers::Buffers;
@@ -65,6 +66,7 @@ struct Shared {
     total_bytes: u64,
     owner: (u32, u32),
     session: session::Connection,
+    requests: Arc<Requests>,
 }
 
 /// The handlers, and a channel that closes when the session is over.
@@ -135,6 +137,11 @@ impl Shared {
 }
 
 impl Adapter {
+    /// Counts a request from now on.
+    fn timer(&self, kind: RequestKind, request: &Request) -> Timer {
+        Timer::start(&self.0.requests, kind, request.pid())
+    }
+
     /// Runs a handler that answers at once. A panic drops the reply, and a dropped reply answers EIO.
     fn at_once<R: Reply>(&self, reply: R, handler: impl FnOnce(&Shared, R) -> Result<(), (R, Error)>) {
         match catch_unwind(AssertUnwindSafe(|| StatMemo::current().scope(|| handler(&self.0, reply)))) {
@@ -147,17 +154,19 @@ impl Adapter {
     /// Answers from memory; if memory has no answer, computes it on the pool.
     fn known_or<R: Reply, T>(
         &self,
-        reply: R,
+        kind: RequestKind,
+        (request, reply): (&Request, R),
         known: impl FnOnce(&Service) -> Result<Option<T>, Error>,
         send: impl FnOnce(&Shared, R, T),
-        otherwise: impl FnOnce(R),
+        otherwise: impl FnOnce(R, Timer),
     ) {
+        let timer = self.timer(kind, request);
         StatMemo::default().scope(|| match catch_unwind(AssertUnwindSafe(|| known(&self.0.service))) {
             Ok(Ok(Some(answer))) => self.at_once(reply, |shared, reply| {
                 send(shared, reply, answer);
                 Ok(())
             }),
-            Ok(Ok(None)) => otherwise(reply),
+            Ok(Ok(None)) => otherwise(reply, timer),
             Ok(Err(error)) => reply.fail(&error),
             Err(panic) => reply.fail(&panicked(&*panic)),
         })
@@ -169,11 +178,11 @@ impl Adapter {
         &self,
         lane: Lane,
         request: &Request,
-        reply: R,
+        (reply, timer): (R, Timer),
         job: impl FnOnce(Arc<Shared>, Ticket<R>) + Send + 'static,
     ) {
         let (shared, pool) = (self.0.clone(), &self.0.pool);
-        let ticket = pool.ticket(request.pid(), reply);
+        let ticket = pool.ticket(request.pid(), reply, Some(timer));
         if lane != Lane::Names {
             return pool.run(lane, ticket, move |ticket| job(shared, ticket));
         }
@@ -191,7 +200,7 @@ impl Adapter {
         &self,
         lane: Lane,
         request: &Request,
-        reply: R,
+        reply: (R, Timer),
         compute: impl FnOnce(&Service, &Interrupt) -> Result<T, Error> + Send + 'static,
         send: impl FnOnce(&Shared, R, T) + Send + 'static,
     ) {
@@ -245,16 +254,17 @@ impl Filesystem for Adapter {
         let parent = parent.0;
         let bytes = name.as_bytes().as_bstr();
         self.known_or(
-            reply,
+            RequestKind::Lookup,
+            (request, reply),
             |service| service.lookup_known(parent, bytes),
             |shared, reply, stat| shared.send_entry(reply, &stat),
-            |reply| {
+            |reply, timer| {
                 let name = bytes.to_owned();
                 let sought = name.clone();
                 self.later(
                     Lane::Names,
                     request,
-                    reply,
+                    (reply, timer),
                     move |service, interrupt| service.lookup(parent, sought.as_bstr(), Effort::Quick, interrupt),
                     move |shared, reply, found| {
                         shared.send_entry(reply, &shared.service.count(parent, name.as_bstr(), found));
@@ -273,14 +283,19 @@ impl Filesystem for Adapter {
         let number = number.0;
         let send = |shared: &Shared, reply: ReplyAttr, stat: Stat| reply.attr(&stat.attr_ttl, &shared.attr(&stat));
         self.known_or(
-            reply,
+            RequestKind::Getattr,
+            (request, reply),
             |service| service.attributes_known(number),
             send,
-            |reply| self.later(Lane::Names, request, reply, move |s, interrupt| s.attributes(number, interrupt), send),
+            |reply, timer| {
+                let reply = (reply, timer);
+                self.later(Lane::Names, request, reply, move |s, interrupt| s.attributes(number, interrupt), send);
+            },
         );
     }
 
-    fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
+    fn readlink(&self, request: &Request, number: INodeNo, reply: ReplyData) {
+        let _timer = self.timer(RequestKind::Other, request);
         self.at_once(reply, |shared, reply| match shared.service.readlink(number.0) {
             Ok(target) => {
                 reply.data(&target);
@@ -295,6 +310,7 @@ impl Filesystem for Adapter {
             reply.fail(&Error::ReadOnly);
             return;
         }
+        let reply = (reply, self.timer(RequestKind::Open, request));
         self.run(Lane::Names, request, reply, move |shared, ticket| shared.open(number.0, Effort::Free, ticket));
     }
 
@@ -309,6 +325,7 @@ impl Filesystem for Adapter {
         owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        let timer = self.timer(RequestKind::Read, request);
         let file = match self.0.service.file(handle.0) {
             Ok(file) => file,
             Err(error) => return reply.fail(&error),
@@ -319,7 +336,7 @@ impl Filesystem for Adapter {
         }
         let shared = self.0.clone();
         let pool = &self.0.pool;
-        let ticket = pool.ticket(request.pid(), reply);
+        let ticket = pool.ticket(request.pid(), reply, Some(timer));
         let (id, quick) = (request.unique(), file.is_quick());
         let job = move |ticket: Ticket<ReplyData>| shared.read(id, &file, offset, length as usize, &ticket);
         if quick { pool.run_quick(Lane::Reads, ticket, job) } else { pool.run(Lane::Reads, ticket, job) }
@@ -331,7 +348,7 @@ impl Filesystem for Adapter {
 
     fn release(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         handle: FileHandle,
         _: OpenFlags,
@@ -339,6 +356,7 @@ impl Filesystem for Adapter {
         _: bool,
         reply: ReplyEmpty,
     ) {
+        let _timer = self.timer(RequestKind::Other, request);
         self.at_once(reply, |shared, reply| {
             shared.service.close(handle.0);
             reply.ok();
@@ -354,7 +372,7 @@ impl Filesystem for Adapter {
         self.later(
             Lane::Names,
             request,
-            reply,
+            (reply, self.timer(RequestKind::Open, request)),
             move |service, interrupt| service.open_directory(number.0, interrupt),
             |shared, reply, directory| {
                 let kept = FopenFlags::FOPEN_CACHE_DIR | FopenFlags::FOPEN_KEEP_CACHE;
@@ -366,6 +384,7 @@ impl Filesystem for Adapter {
     }
 
     fn readdir(&self, request: &Request, _: INodeNo, handle: FileHandle, offset: u64, reply: ReplyDirectory) {
+        let reply = (reply, self.timer(RequestKind::Readdir, request));
         self.run(Lane::Names, request, reply, move |shared, ticket| {
             if let Err(error) = shared.list(handle.0, offset, &ticket) {
                 ticket.fail(&error);
@@ -374,6 +393,7 @@ impl Filesystem for Adapter {
     }
 
     fn readdirplus(&self, request: &Request, _: INodeNo, handle: FileHandle, offset: u64, reply: ReplyDirectoryPlus) {
+        let reply = (reply, self.timer(RequestKind::Readdir, request));
         self.run(Lane::Names, request, reply, move |shared, ticket| {
             if let Err(error) = shared.list_plus(handle.0, offset, &ticket) {
                 ticket.fail(&error);
@@ -382,7 +402,8 @@ impl Filesystem for Adapter {
         });
     }
 
-    fn releasedir(&self, _: &Request, _: INodeNo, handle: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
+    fn releasedir(&self, request: &Request, _: INodeNo, handle: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
+        let _timer = self.timer(RequestKind::Other, request);
         self.at_once(reply, |shared, reply| {
             shared.service.close_directory(handle.0);
             reply.ok();
@@ -394,13 +415,15 @@ impl Filesystem for Adapter {
         reply.ok();
     }
 
-    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+    fn statfs(&self, request: &Request, _: INodeNo, reply: ReplyStatfs) {
+        let _timer = self.timer(RequestKind::Other, request);
         let blocks = self.0.total_bytes.div_ceil(u64::from(BLOCK));
         let files = self.0.service.inodes().len() as u64;
         reply.statfs(blocks, 0, 0, files, 0, BLOCK, 255, BLOCK);
     }
 
     fn getxattr(&self, request: &Request, number: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let timer = self.timer(RequestKind::Xattr, request);
         let name = BString::from(name.as_bytes());
         if !self.0.service.has_xattrs() {
             // The kernel does not ask again.
@@ -414,27 +437,29 @@ impl Filesystem for Adapter {
         self.later(
             Lane::Names,
             request,
-            reply,
+            (reply, timer),
             move |service, interrupt| service.extended_attribute(number.0, name.as_bstr(), interrupt),
             move |_, reply, value| send_xattr(reply, &value, size),
         );
     }
 
     fn listxattr(&self, request: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
+        let timer = self.timer(RequestKind::Xattr, request);
         if !self.0.service.has_xattrs() {
             return reply.error(Errno::ENOSYS);
         }
         self.later(
             Lane::Names,
             request,
-            reply,
+            (reply, timer),
             move |service, interrupt| service.extended_attribute_names(number.0, interrupt),
             move |_, reply, list| send_xattr(reply, &list, size),
         );
     }
 
     /// The kernel asks only if it does not check modes itself, that is, for the owner of the mount.
-    fn access(&self, _: &Request, number: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
+    fn access(&self, request: &Request, number: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
+        let _timer = self.timer(RequestKind::Other, request);
         self.at_once(reply, |shared, reply| {
             let Some(inode) = shared.service.inodes().get(number.0) else {
                 return Err((reply, crate::session::Error::Stale.into()));

@@ -16,6 +16,7 @@ use rustix::process::{getegid, geteuid};
 use super::answer::Device;
 use super::buffers::Buffers;
 use super::{Adapter, Shared, pipe};
+use crate::activity::Requests;
 use crate::fs::Error;
 use crate::fs::node::NodeRef;
 use crate::fs::options::MountOptions;
@@ -66,7 +67,7 @@ impl Connection {
         let Some(notifier) = self.notifier.get().cloned() else { return };
         let names = service.inodes().oldest(self.known_names / 4 * 3);
         // Not on a session thread: the kernel may need an answer from us before it lets go.
-        pool.run(Lane::Slow, pool.ticket(0, ()), move |_| {
+        pool.run(Lane::Slow, pool.ticket(0, (), None), move |_| {
             let _guard = guard;
             for name in names {
                 forget_name(&notifier, &name);
@@ -150,6 +151,7 @@ impl Server {
             total_bytes: options.total_bytes,
             owner: (geteuid().as_raw(), getegid().as_raw()),
             session: Connection::new(options.known_names),
+            requests: Arc::default(),
         });
         let (sender, ended) = bounded(1);
         let mut config = Config::default();
@@ -181,6 +183,11 @@ impl Server {
     /// Longest read that the kernel asks for, in bytes.
     pub fn max_read(&self) -> u32 {
         self.shared.max_read
+    }
+
+    /// The requests so far.
+    pub fn requests(&self) -> &Arc<Requests> {
+        &self.shared.requests
     }
 
     /// The handle that makes the kernel drop its caches.

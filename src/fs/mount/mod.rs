@@ -11,6 +11,7 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, bounded, select};
@@ -20,10 +21,11 @@ use super::adapter::{Invalidator, Server};
 use super::node::NodeRef;
 pub use super::options::MountOptions;
 pub use super::service::ListedXattrs;
+use crate::activity::Requests;
 use crate::source::mounts::{self, MountEntry};
 pub use attach::{Attached, attach};
 pub use checks::helper;
-use checks::{check_address_space, refusal, resolve};
+use checks::{check_address_space, refusal};
 use detach::detach;
 pub use error::MountError;
 pub use locks::{Lock, preconditions};
@@ -110,6 +112,11 @@ impl Mount {
     /// Major and minor device number of the mount.
     pub fn device(&self) -> Option<(u32, u32)> {
         self.device
+    }
+
+    /// The requests so far.
+    pub fn requests(&self) -> &Arc<Requests> {
+        self.server.requests()
     }
 
     /// The handle that makes the kernel drop its caches after a change of a source.
@@ -256,7 +263,7 @@ const LONGEST_CLOSING: Duration = Duration::from_millis(500);
 /// # Errors
 /// See [`MountError`].
 pub fn unmount(path: &Path, lazy: bool) -> Result<(), MountError> {
-    let path = resolve(path).map_err(MountError::at(path))?;
+    let path = mounts::resolve(path).map_err(MountError::at(path))?;
     match mounts::mount_at(&path).map_err(MountError::System)? {
         None => Err(MountError::NotMounted(path)),
         Some(mount) if mount.fs_type != mounts::HEPFS => Err(MountError::NotOurs { path, fs_type: mount.fs_type }),

@@ -22,6 +22,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::Error;
+use crate::activity::Timer;
 use crate::session;
 use crate::source::{Interrupt, StatMemo};
 use requester::{Requester, Waiting};
@@ -66,6 +67,7 @@ struct Pending<R> {
     requester: Option<Requester>,
     id: u64,
     waiters: Arc<Waiters>,
+    _timer: Option<Timer>,
 }
 
 impl<R: Reply> Ticket<R> {
@@ -152,13 +154,22 @@ impl Pool {
         }
     }
 
-    /// Registers a request of the thread `pid` (0 if unknown). The memo of the calling thread goes with it.
-    pub fn ticket<R: Reply>(&self, pid: u32, answer: R) -> Ticket<R> {
+    /// Registers a request of the thread `pid` (0 if unknown), counted by `timer` when it is done. The memo of the
+    /// calling thread goes with it.
+    pub fn ticket<R: Reply>(&self, pid: u32, answer: R, timer: Option<Timer>) -> Ticket<R> {
         let requester = Requester::new(pid);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let waiters = self.waiters.clone();
         let (interrupt, memo) = (Interrupt::new(), StatMemo::current());
-        let pending = Arc::new(Pending { answer: Mutex::new(Some(answer)), interrupt, memo, requester, id, waiters });
+        let pending = Arc::new(Pending {
+            answer: Mutex::new(Some(answer)),
+            interrupt,
+            memo,
+            requester,
+            id,
+            waiters,
+            _timer: timer,
+        });
         let weak: Weak<Pending<R>> = Arc::downgrade(&pending);
         self.waiters.add(id, weak);
         Ticket(pending)
@@ -278,14 +289,14 @@ mod tests {
         for _ in 0..Lane::Slow.bound() + 6 {
             let (reply, answer) = Recorded::new();
             let gate = gate.clone();
-            pool.run(Lane::Slow, pool.ticket(0, reply), move |ticket| {
+            pool.run(Lane::Slow, pool.ticket(0, reply, None), move |ticket| {
                 gate.recv().ok();
                 ticket.claim().unwrap().ok();
             });
             slow.push(answer);
         }
         let (reply, answer) = Recorded::new();
-        pool.run(Lane::Names, pool.ticket(0, reply), |ticket| ticket.claim().unwrap().ok());
+        pool.run(Lane::Names, pool.ticket(0, reply, None), |ticket| ticket.claim().unwrap().ok());
         assert_eq!(answer.recv_timeout(LONG), Ok(Ok(())));
         assert!(slow.iter().all(|answer| answer.try_recv().is_err()));
         drop(open_gate);
@@ -302,9 +313,9 @@ mod tests {
         let (inner_reply, inner_answer) = Recorded::new();
         let here = thread::current().id();
         let other = pool.clone();
-        pool.run_quick(Lane::Reads, pool.ticket(0, reply), move |ticket| {
+        pool.run_quick(Lane::Reads, pool.ticket(0, reply, None), move |ticket| {
             assert_eq!(thread::current().id(), here);
-            other.run_quick(Lane::Reads, other.ticket(0, inner_reply), move |ticket| {
+            other.run_quick(Lane::Reads, other.ticket(0, inner_reply, None), move |ticket| {
                 assert_ne!(thread::current().id(), here);
                 ticket.claim().unwrap().ok();
             });
@@ -316,7 +327,7 @@ mod tests {
         for _ in 0..3 {
             let (reply, answer) = Recorded::new();
             let (done, by) = channel();
-            pool.run_quick(Lane::Reads, pool.ticket(0, reply), move |_| {
+            pool.run_quick(Lane::Reads, pool.ticket(0, reply, None), move |_| {
                 done.send(thread::current().id()).ok();
                 panic!("on purpose")
             });
@@ -330,11 +341,11 @@ mod tests {
         let pool = Pool::new(1);
         for _ in 0..3 {
             let (reply, answer) = Recorded::new();
-            pool.run(Lane::Names, pool.ticket(0, reply), |_| panic!("on purpose"));
+            pool.run(Lane::Names, pool.ticket(0, reply, None), |_| panic!("on purpose"));
             assert_eq!(answer.recv_timeout(LONG), Ok(Err(libc::EIO)));
         }
         let (reply, answer) = Recorded::new();
-        pool.run(Lane::Names, pool.ticket(0, reply), |ticket| ticket.claim().unwrap().ok());
+        pool.run(Lane::Names, pool.ticket(0, reply, None), |ticket| ticket.claim().unwrap().ok());
         assert_eq!(answer.recv_timeout(LONG), Ok(Ok(())));
     }
 
@@ -344,7 +355,7 @@ mod tests {
         let mut child = Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
         let (open_gate, gate) = crossbeam_channel::bounded::<()>(0);
         let (reply, answer) = Recorded::new();
-        let ticket = pool.ticket(child.id(), reply);
+        let ticket = pool.ticket(child.id(), reply, None);
         let interrupt = ticket.interrupt().clone();
         let (done, finished) = channel();
         pool.run(Lane::Slow, ticket, move |ticket| {
@@ -370,7 +381,7 @@ mod tests {
             .map(|at| {
                 let (reply, answer) = Recorded::new();
                 let gate = gate.clone();
-                pool.run(Lane::Slow, pool.ticket(requesters[at % 2], reply), move |_| gate.recv().unwrap_or(()));
+                pool.run(Lane::Slow, pool.ticket(requesters[at % 2], reply, None), move |_| gate.recv().unwrap_or(()));
                 answer
             })
             .collect();
