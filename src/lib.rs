@@ -35,7 +35,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `calendar` | days and instants, as people write them |
-//! | `activity` | long work of this process: progress, speed, time left |
+//! | `activity` | what this process does and costs, and the socket on which it says so |
 //! | `source` | an opened source: identity, `read_at` |
 //! | `catalogue` | plain data: groups, attributes, datatypes, layouts, chunk maps |
 //! | `codec` | undoes filters, reads pickles: pure functions from slices |

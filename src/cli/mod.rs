@@ -25,6 +25,7 @@ mod partial;
 mod place;
 mod produce;
 mod progress;
+mod reporting;
 mod rows;
 mod signals;
 mod tables;
@@ -41,7 +42,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
 
 use self::commands::{
     cat, check, complete, completions, convert, demo, export, import, index, info, ls, manual as pages, mount, prepare,
-    query, run, umount, version,
+    query, run, status, umount, version,
 };
 use crate::dialects::table_writer::Refused;
 use crate::formats::shell_word;
@@ -75,6 +76,7 @@ struct Arguments {
 enum Command {
     Mount(mount::Arguments),
     Umount(umount::Arguments),
+    Status(status::Arguments),
     Run(run::Arguments),
     Ls(ls::Arguments),
     Cat(cat::Arguments),
@@ -113,6 +115,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         &[
             "hepfs mount run.h5 mnt",
             "hepfs umount mnt",
+            "hepfs status",
             "hepfs run run.h5 -- COMMAND",
             "hepfs prepare run.h5",
             "hepfs demo",
@@ -326,10 +329,12 @@ pub fn run() -> ExitCode {
     if !matches!(command, Command::Mount(_) | Command::Complete(_)) {
         logging::to_terminal(verbose).take();
     }
+    let _answering = reporting::of_command(&matches);
     let outcome = match command {
         Command::Mount(arguments) => mount::run(&arguments, verbose),
         Command::Run(arguments) => run::run(&arguments, verbose),
         Command::Umount(arguments) => umount::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments, verbose),
         Command::Ls(arguments) => ls::run(&arguments),
         Command::Cat(arguments) => cat::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),

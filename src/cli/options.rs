@@ -9,7 +9,7 @@ use bstr::ByteSlice;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
-use super::Error;
+use super::{Error, reporting};
 use crate::dialects::{Dialects, Tables};
 use crate::h5;
 use crate::indexes::Trust;
@@ -280,7 +280,7 @@ impl ReadingOptions {
             deadline: Duration::from_secs(self.deadline),
             ..h5::Options::default()
         };
-        Ok(Session::with_settings(store, workers, settings))
+        Ok(reporting::told(Session::with_settings(store, workers, settings)))
     }
 
     /// Whether there is no cache folder.

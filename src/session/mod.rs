@@ -57,6 +57,7 @@ use bstr::BString;
 use lru::LruCache;
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::activity::Report;
 use crate::dialects::{Checks, Dialects};
 use crate::h5;
 use crate::indexes::Trust;
@@ -83,6 +84,9 @@ pub(crate) use verifier::Verifier;
 
 /// Most bytes of rendered text to keep.
 const MOST_RENDERED: u64 = 64 << 20;
+
+/// Most errors in the report of this process.
+const MOST_ERRORS_TOLD: usize = 5;
 
 /// Settings of a session.
 #[derive(Clone, Debug)]
@@ -151,7 +155,7 @@ pub struct Session {
     /// The cache of rendered text.
     pub(crate) blocks: Arc<BlockCache>,
     /// The share of the store's budget for rendered text.
-    _blocks_share: Option<Reservation>,
+    blocks_share: Option<Reservation>,
     /// CSV settings.
     pub(crate) csv: Arc<CsvOptions>,
     /// Whether Parquet files carry statistics.
@@ -178,6 +182,8 @@ pub struct Session {
     datasets: Mutex<BTreeMap<String, Vec<(PathBuf, Finding)>>>,
     /// Values that casts of datasets rounded or lost, by the table's path and the partition.
     casts: Mutex<BTreeMap<(String, BString), Casts>>,
+    /// How many files the folders have that were listed.
+    listed: Mutex<BTreeMap<PathBuf, u64>>,
     /// The watcher, once there is a mount.
     watch: OnceLock<Weak<dyn Watcher>>,
 }
@@ -205,7 +211,7 @@ impl Session {
         Arc::new(Self {
             store,
             blocks,
-            _blocks_share: blocks_share,
+            blocks_share,
             csv: Arc::new(settings.csv),
             parquet_statistics: settings.parquet_statistics,
             trust: settings.trust,
@@ -219,8 +225,22 @@ impl Session {
             openings: Default::default(),
             datasets: Default::default(),
             casts: Default::default(),
+            listed: Default::default(),
             watch: OnceLock::new(),
         })
+    }
+
+    /// Adds what the session knows to the report of this process. Waits for no request.
+    pub(crate) fn tell(&self, report: &mut Report) {
+        let budget = self.store.budget();
+        // The share for rendered text counts as held from the beginning, so that nothing else takes it.
+        let share = self.blocks_share.as_ref().map_or(0, Reservation::bytes);
+        report.memory.held = budget.held().saturating_sub(share) + self.blocks.bytes() as u64;
+        report.memory.budget = budget.limit();
+        (report.errors, report.last_errors) = (self.errors.count(), self.errors.reports(MOST_ERRORS_TOLD));
+        report.counters = self.store.counters().table().into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let listed = self.listed.lock();
+        report.files = (!listed.is_empty()).then(|| listed.values().sum());
     }
 
     /// Watches every folder listed and every file opened from now on, and the files already open.

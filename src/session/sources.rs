@@ -233,9 +233,17 @@ impl Folder {
         Ok(Self { named: true, ..Self::new(session.clone(), path.to_owned()) })
     }
 
-    /// Lists the folders and files whose shown names `choose` accepts, with their paths. Only accepted files are
-    /// opened.
-    fn scan(&self, choose: impl Fn(&BString) -> bool) -> Result<BTreeMap<BString, PathBuf>, Error> {
+    /// Lists the folders and files, with their paths, and has the session know how many files there are.
+    fn scan_all(&self) -> Result<impl Iterator<Item = (BString, PathBuf)> + use<>, Error> {
+        let found = self.scan(|_| true)?;
+        let files = found.values().filter(|(_, is_folder)| !is_folder).count();
+        self.session.listed.lock().insert(self.path.clone(), files as u64);
+        Ok(found.into_iter().map(|(name, (path, _))| (name, path)))
+    }
+
+    /// Lists the folders and files whose shown names `choose` accepts, with their paths, and whether they are folders.
+    /// Only accepted files are opened.
+    fn scan(&self, choose: impl Fn(&BString) -> bool) -> Result<BTreeMap<BString, (PathBuf, bool)>, Error> {
         // Watch first, then read, so that no change goes unnoticed.
         self.session.watch_folder(&self.path);
         let listed = contents(&self.path).map_err(|error| {
@@ -248,7 +256,7 @@ impl Folder {
         })?;
         let named = listed.filter_map(|(path, is_folder)| Some((shown_name(path.file_name()?), path, is_folder)));
         let chosen = named.filter(|(name, path, is_folder)| choose(name) && (*is_folder || is_known(path)));
-        Ok(chosen.map(|(name, path, _)| (name, path)).collect())
+        Ok(chosen.map(|(name, path, is_folder)| (name, (path, is_folder))).collect())
     }
 
     /// When the folder last changed, or the present time if the system does not know.
@@ -267,7 +275,7 @@ impl Folder {
     /// # Errors
     /// If it cannot be listed.
     pub fn names(&self) -> Result<Vec<BString>, Error> {
-        Ok(self.scan(|_| true)?.into_keys().collect())
+        Ok(self.scan_all()?.map(|(name, _)| name).collect())
     }
 
     fn made(&self, name: BString, path: PathBuf) -> SourceEntry {
@@ -303,12 +311,12 @@ impl Sources for Folder {
         if let Some(path) = file_called(&self.path, name) {
             return if is_known(&path) { Ok(self.made(name.into(), path)) } else { Err(Error::NotFound) };
         }
-        let (name, path) = self.scan(|shown| shown == name)?.pop_last().ok_or(Error::NotFound)?;
+        let (name, (path, _)) = self.scan(|shown| shown == name)?.pop_last().ok_or(Error::NotFound)?;
         Ok(self.made(name, path))
     }
 
     fn all(&self) -> Result<Vec<(BString, SourceEntry)>, Error> {
-        Ok(self.scan(|_| true)?.into_iter().map(|(name, path)| (name.clone(), self.made(name, path))).collect())
+        Ok(self.scan_all()?.map(|(name, path)| (name.clone(), self.made(name, path))).collect())
     }
 }
 

@@ -390,6 +390,7 @@ fn each_command_has_its_own_options() {
         (&["index", "build"], false),
         (&["index", "drop"], false),
         (&["umount"], false),
+        (&["status"], false),
         (&["demo"], false),
     ];
     for (command, shows_rows) in commands {
@@ -405,7 +406,7 @@ fn each_command_has_its_own_options() {
         assert_eq!(help.contains("--times"), shows_rows || command == ["info"], "{command:?}");
         assert_eq!(help.contains("--parquet-stats"), ["mount", "cat"].contains(&command[0]), "{command:?}");
         // What is common to all commands that read is told in one place.
-        let reads_files = !["umount", "demo"].contains(&command[0]);
+        let reads_files = !["umount", "status", "demo"].contains(&command[0]);
         assert_eq!(help.contains("`hepfs help reading`"), reads_files, "{command:?}");
         assert!(!help.contains("--cache-folder <") && !help.contains("--tables <"), "{command:?}: {help}");
         if !shows_rows {
@@ -714,8 +715,8 @@ fn whoever_stops_reading_is_no_error() {
 fn help_is_had_for_every_command() {
     let help = String::from_utf8(hepfs(["--help"]).stdout).unwrap();
     let commands = [
-        "mount", "umount", "ls", "cat", "info", "prepare", "query", "export", "import", "convert", "index", "check",
-        "demo",
+        "mount", "umount", "status", "ls", "cat", "info", "prepare", "query", "export", "import", "convert", "index",
+        "check", "demo",
     ];
     for command in commands {
         let lines = help.lines().filter(|line| line.starts_with(&format!("  {command} "))).count();

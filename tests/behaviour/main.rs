@@ -26,6 +26,7 @@ mod run;
 mod slow;
 mod sources;
 mod statistics;
+mod status;
 mod user;
 
 use std::path::{Path, PathBuf};

@@ -187,3 +187,42 @@ fn metadata_follows_its_schema() {
     let (right, said) = check(folder.path());
     assert!(!right && said.contains("2 wrong"), "{said}");
 }
+
+/// Both documents of `hepfs status`: of a mount that was read, held and had errors, of one that is left over, and of
+/// one that is stopped.
+#[test]
+fn status_follows_its_schema_and_prometheus_reads_its_metrics() {
+    let read = Mounted::new(&[&checkout("tests/data/units.h5"), &checkout("tests/data/hostile")], &[]);
+    let open = std::fs::File::open(read.join("units.h5/t/table.csv")).unwrap();
+    assert!(read.text("units.h5/t/table.csv").starts_with("mass,"));
+    assert!(!read.names("hostile").is_empty());
+    let [killed, stopped] = [(); 2].map(|()| Mounted::new(&[&checkout("tests/data/units.h5")], &[]));
+    support::signal(killed.daemon(), libc::SIGKILL);
+    support::signal(stopped.daemon(), libc::SIGSTOP);
+    let folder = tempfile::tempdir().unwrap();
+    let [document, metrics] = [("status.json", "--json"), ("hepfs.prom", "--metrics")].map(|(name, option)| {
+        let output = support::hepfs(["status", "-v", option]);
+        assert!(output.status.success(), "{output:?}");
+        let path = folder.path().join(name);
+        std::fs::write(&path, output.stdout).unwrap();
+        path
+    });
+    support::signal(stopped.daemon(), libc::SIGCONT);
+    let check = |document: &Path| {
+        let output = run_within(LIMIT, python().arg(checkout("scripts/check/status")).arg(document).arg(&metrics));
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        (output.status.success(), said)
+    };
+    let (right, said) = check(&document);
+    assert!(right && said.contains(" samples checked, 0 wrong"), "{said}");
+    let mut wrong: serde_json::Value = serde_json::from_slice(&std::fs::read(&document).unwrap()).unwrap();
+    let states: Vec<&str> =
+        wrong["mounts"].as_array().unwrap().iter().filter_map(|one| one["state"].as_str()).collect();
+    assert!(["answers", "silent", "gone"].iter().all(|state| states.contains(state)), "{states:?}");
+    // What does not follow it is found.
+    wrong["mounts"][0]["uid"] = "root".into();
+    std::fs::write(&document, wrong.to_string()).unwrap();
+    let (right, said) = check(&document);
+    assert!(!right && said.contains("uid"), "{said}");
+    drop(open);
+}

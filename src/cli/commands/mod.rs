@@ -16,5 +16,6 @@ pub(super) mod mount;
 pub(super) mod prepare;
 pub(super) mod query;
 pub(super) mod run;
+pub(super) mod status;
 pub(super) mod umount;
 pub(super) mod version;

@@ -22,9 +22,12 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
+use super::run::server_of;
+use crate::activity::Answering;
 use crate::cli::limits::allow_open_files;
 use crate::cli::options::{FileOptions, ParquetOptions, ReadingOptions, Showing};
 use crate::cli::progress::Watched;
+use crate::cli::reporting::{self, OfMount};
 use crate::cli::signals::{self, INTERRUPTED};
 use crate::cli::{Error, itself, logging, place};
 use crate::formats::shell_word;
@@ -174,6 +177,7 @@ pub(in crate::cli) struct Served {
     stop: StopSignals,
     _watch: Option<Arc<Watch>>,
     _asker: Option<Asker>,
+    _answering: Answering,
 }
 
 impl Served {
@@ -209,7 +213,14 @@ impl Served {
         let mount = mount.map_err(|error| refused(error, &sources, arguments.bound))?;
         let watch = watch(&mount, &sources, &session);
         tracing::info!("mounted {} on {}", options.source_name, mount.mountpoint().display());
-        Ok(Self { mount, session, stop, _watch: watch, _asker: asker })
+        let answering = reporting::of_mount(&OfMount {
+            requests: mount.requests(),
+            device: mount.device(),
+            mountpoint: mount.mountpoint(),
+            sources: &sources,
+            job: if arguments.bound { server_of() } else { None },
+        });
+        Ok(Self { mount, session, stop, _watch: watch, _asker: asker, _answering: answering })
     }
 
     /// Serves until a signal or an unmount ends it.

@@ -111,6 +111,8 @@ fn completing(command: Command, line: &Arc<Line>) -> Command {
 enum Wanted {
     /// A file or folder.
     Files,
+    /// A directory that a hepfs is mounted on.
+    Mountpoints,
     /// A source beside others with `--table`, else something that cannot be completed.
     MoreFiles,
     /// A source, and a place in it.
@@ -132,6 +134,7 @@ impl Wanted {
             ("table", _) => Self::Tables,
             ("columns" | "column" | "partition_by", _) => Self::Columns,
             ("expression" | "more", _) => Self::MoreFiles,
+            (_, "MOUNTPOINT") if matches!(command, "umount" | "status") => Self::Mountpoints,
             (_, "OUT[:PATH]" | "IN... OUT[:PATH]") => Self::Files,
             _ if argument.get_value_hint() == ValueHint::AnyPath => Self::Files,
             _ => return None,
@@ -156,6 +159,7 @@ impl ValueCompleter for Completer {
         let meant = expanded(current.as_bytes());
         let found = match self.wanted {
             Wanted::Files => names::files(&meant),
+            Wanted::Mountpoints => names::mountpoints(&meant),
             Wanted::MoreFiles if given().has_table() => names::files(&meant),
             Wanted::MoreFiles => Vec::new(),
             Wanted::Place(inside) => given().places(&meant, inside),

@@ -12,7 +12,7 @@ use clap::{Args, Command, CommandFactory, FromArgMatches};
 use crate::cli::options::ReadingOptions;
 use crate::cli::place::{Place, split};
 use crate::session::{EntryKind, Settings, Spot, is_known};
-use crate::source::Interrupt;
+use crate::source::{Interrupt, mounts};
 use crate::table::Table;
 
 /// Most seconds that a request to the HDF5 library may take.
@@ -171,6 +171,18 @@ fn only_table(mut spot: Spot) -> Option<Arc<Table>> {
         spot = spot.lookup(&only.name, &Interrupt::new()).ok()?;
     }
     None
+}
+
+/// The mount points of hepfs that begin with these bytes, as paths from here where they lie below; files, if there are
+/// none.
+pub(super) fn mountpoints(meant: &[u8]) -> Vec<BString> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let found = mounts::mountpoints().unwrap_or_default().into_iter().map(|path| {
+        let below = if meant.starts_with(b"/") { None } else { path.strip_prefix(&here).ok() };
+        BString::from(below.unwrap_or(&path).as_os_str().as_bytes())
+    });
+    let found: Vec<BString> = found.filter(|path| path.starts_with(meant)).collect();
+    if found.is_empty() { files(meant) } else { found }
 }
 
 /// Files and folders whose paths begin with `typed`.

@@ -27,6 +27,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 
 pub(in crate::cli) use self::keeper::report;
 use self::processes::Caught;
+pub(in crate::cli) use self::processes::server_of;
 use super::mount::{Serving, check_sources};
 use crate::cli::{Error, itself};
 

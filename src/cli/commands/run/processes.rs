@@ -121,6 +121,13 @@ pub(super) fn has_job_control(process: Pid) -> bool {
     stat(parent).is_some_and(|[_, its_group, its_session]| its_group != group && its_session == session)
 }
 
+/// The front and the keeper whose server this process is.
+pub(in crate::cli) fn server_of() -> Option<(u32, u32)> {
+    let keeper = getppid()?.as_raw_pid();
+    let [front, ..] = stat(keeper)?;
+    Some((front.try_into().ok()?, keeper.try_into().ok()?))
+}
+
 /// The parent, process group and session of a process (proc_pid_stat(5)).
 fn stat(process: i32) -> Option<[i32; 3]> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
