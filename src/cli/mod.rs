@@ -12,6 +12,7 @@ macro_rules! say {
 }
 
 mod commands;
+mod conf;
 mod indexing;
 mod inputs;
 mod limits;
@@ -30,20 +31,24 @@ mod rows;
 mod signals;
 mod tables;
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 use std::sync::LazyLock;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
 
 use self::commands::{
     cat, check, complete, completions, convert, demo, export, import, index, info, ls, manual as pages, mount, prepare,
     query, run, status, umount, version,
 };
+use self::conf::Conf;
+pub use self::conf::ConfError;
 use crate::dialects::table_writer::Refused;
 use crate::formats::shell_word;
 use crate::fs::mount::MountError;
@@ -200,7 +205,7 @@ fn without(command: clap::Command, common: &[Id]) -> clap::Command {
 
 /// A command that runs this program once more.
 fn itself() -> Result<process::Command, Error> {
-    let mut command = process::Command::new(std::env::current_exe().map_err(Error::io("finding this program"))?);
+    let mut command = process::Command::new(env::current_exe().map_err(Error::io("finding this program"))?);
     // A file called `mount.hepfs` would take itself for that.
     command.arg0("hepfs");
     Ok(command)
@@ -263,6 +268,9 @@ pub enum Error {
     /// Options have inconsistent values, independently of the sources.
     #[error("{0}")]
     Options(String),
+    /// A conf file cannot be used.
+    #[error(transparent)]
+    Conf(#[from] ConfError),
 }
 
 impl Error {
@@ -309,13 +317,44 @@ fn refuse(error: &clap::Error, words: &[OsString]) -> ! {
     error.exit()
 }
 
+/// Parses the words of a command line, with those of the conf file that `hepfs mount` may name. Options of the command
+/// line count more.
+fn matches(mut words: Vec<OsString>) -> Result<ArgMatches, Error> {
+    let Some((place, name)) = conf::named(&words) else {
+        let parsed = command().try_get_matches_from(&words);
+        return Ok(parsed.unwrap_or_else(|error| refuse(&error, &words)));
+    };
+    let Conf { mut options, places } = Conf::find(&name)?;
+    let sources = places.len() - 1;
+    let name_of = |word: &OsString| word.as_bytes().split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);
+    let given: Vec<_> = words.iter().map(name_of).collect();
+    options.retain(|option| !given.contains(&name_of(option)));
+    words.splice(place..place, options);
+    words.push("--".into());
+    words.extend(places);
+    let matches = command().get_matches_from(words);
+    let given = matches.subcommand().and_then(|(_, mount)| mount.get_raw("sources")).map_or(0, Iterator::count);
+    if given > sources {
+        return Err(Error::Usage(
+            "mount --config: SOURCE and MOUNTPOINT are in the conf file, and cannot stand beside it".into(),
+        ));
+    }
+    Ok(matches)
+}
+
 /// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let words: Vec<OsString> = env::args_os().collect();
     if mount_helper::is_called(&words) {
         return mount_helper::run(&words);
     }
-    let matches = command().try_get_matches_from(&words).unwrap_or_else(|error| refuse(&error, &words));
+    let matches = match matches(words) {
+        Ok(matches) => matches,
+        Err(error) => {
+            error.say();
+            return ExitCode::from(2);
+        }
+    };
     let parsed = Arguments::from_arg_matches(&matches);
     let Arguments { command, verbose, progress } = parsed.unwrap_or_else(|error| error.exit());
     progress::set(progress, matches.subcommand_name().unwrap_or_default());

@@ -16,13 +16,15 @@ use crate::table::did_you_mean;
 /// An option with its value, not yet checked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MountOption<'a> {
-    name: &'a BStr,
-    value: Option<&'a BStr>,
+    /// The name, with `-` or `_`.
+    pub name: &'a BStr,
+    /// The value; `None`: there is no `=`.
+    pub value: Option<&'a BStr>,
 }
 
 /// Why an option is refused.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum OptionError {
+pub enum OptionError {
     /// `hepfs mount` has no such option.
     #[error("{name}: `hepfs mount` has no such option{hint}")]
     Unknown {
@@ -61,8 +63,8 @@ impl<'a> MountOption<'a> {
         command.get_arguments().any(|argument| named(argument, &long) && is_path(argument))
     }
 
-    /// The option as an argument of `hepfs mount`: `--name=value`. In a list `:` stands for `,`, which ends an option of
-    /// mount(8).
+    /// The option as an argument of `hepfs mount`: `--name=value`. In a list `:` stands for `,`, which ends an option
+    /// of mount(8).
     ///
     /// # Errors
     /// If there is no such option, or if its value is not one.

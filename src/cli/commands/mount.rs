@@ -54,7 +54,10 @@ const WARNING: char = '\t';
 /// One file shows its root group in MOUNTPOINT; several files, or a folder, show one directory each. Nothing is
 /// converted or copied, and nothing is ever written to the files.
 #[derive(Debug, Args)]
-#[command(allow_missing_positional = true, override_usage = "hepfs mount [OPTIONS] <SOURCE>... <MOUNTPOINT>")]
+#[command(
+    allow_missing_positional = true,
+    override_usage = "hepfs mount [OPTIONS] <SOURCE>... <MOUNTPOINT>\n       hepfs mount [OPTIONS] --config <NAME|FILE>"
+)]
 #[command(after_help = "What appears:\n  \
     mnt/\n  \
     ├── images.npy                 an array; also .raw .parquet .csv ...\n  \
@@ -78,6 +81,11 @@ pub(in crate::cli) struct Arguments {
     /// An existing directory; or /dev/fd/N, a descriptor of /dev/fuse that another program mounted
     #[arg(required = true, value_name = "MOUNTPOINT")]
     mountpoint: PathBuf,
+
+    /// Conf file with lines `source=PATH`, `mountpoint=PATH` and `OPTION=VALUE`: a path with a `/`, or the name of
+    /// ~/.config/hepfs/NAME.conf or /etc/hepfs/NAME.conf. Options of the command line count more
+    #[arg(id = "config", long, value_name = "NAME|FILE")]
+    _config: Option<OsString>,
 
     /// Stay in the foreground; Ctrl-C unmounts
     #[arg(short, long)]
