@@ -1,4 +1,5 @@
-//! Sends log lines to the terminal if the command runs in the foreground, to a file if it runs in the background.
+//! Sends log lines to standard error if the command runs in the foreground, to a file if it runs in the background. The
+//! journal gets them with priorities, and without times, which it has itself.
 
 use std::fs::OpenOptions;
 use std::io::IsTerminal;
@@ -10,7 +11,10 @@ use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::{Writer, format};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
 
@@ -36,10 +40,54 @@ fn default_filter(verbose: u8, quiet: bool) -> Targets {
     }
 }
 
-/// Logs to standard error; only errors, unless `verbose` asks for more.
-pub(super) fn to_terminal(verbose: u8) -> Warnings {
+/// Logs to standard error; if `quiet`, only errors, unless `verbose` asks for more.
+pub(super) fn to_stderr(verbose: u8, quiet: bool) -> Warnings {
+    let filter = filter(verbose, quiet);
     let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(|| AboveLine);
-    start(lines.with_filter(filter(verbose, true)))
+    if is_journal() {
+        start(lines.event_format(JournalLines).with_filter(filter))
+    } else {
+        start(lines.with_filter(filter))
+    }
+}
+
+/// Whether standard error is the journal. The variable names the socket (systemd.exec(5)); it is passed on to processes
+/// with another standard error.
+pub(super) fn is_journal() -> bool {
+    let Ok(named) = std::env::var("JOURNAL_STREAM") else { return false };
+    rustix::fs::fstat(std::io::stderr()).is_ok_and(|own| named == format!("{}:{}", own.st_dev, own.st_ino))
+}
+
+/// The prefix that tells the journal the priority of a line (sd-daemon(3)); empty elsewhere.
+pub(super) fn priority(level: Level) -> &'static str {
+    if is_journal() { prefix(level) } else { "" }
+}
+
+fn prefix(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "<3>",
+        Level::WARN => "<4>",
+        Level::INFO => "<6>",
+        _ => "<7>",
+    }
+}
+
+/// The form of lines in the journal.
+struct JournalLines;
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>, N: for<'a> FormatFields<'a> + 'static> FormatEvent<S, N> for JournalLines {
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        let mut text = String::new();
+        let plain = format().without_time().with_level(false).with_ansi(false);
+        plain.format_event(context, Writer::new(&mut text), event)?;
+        let prefix = prefix(*event.metadata().level());
+        text.lines().try_for_each(|line| writeln!(writer, "{prefix}{line}"))
+    }
 }
 
 /// Appends log lines to a file. If need be, creates it, readable by the user alone. If that fails, the first warning
@@ -120,6 +168,32 @@ mod tests {
         assert!(several.would_enable("hepfs::store::pass", &Level::TRACE));
         assert!(several.would_enable("hepfs::fs", &Level::INFO));
         assert!(!several.would_enable("fuser::session", &Level::ERROR));
+    }
+
+    #[test]
+    fn lines_in_the_journal_have_priorities_and_no_times() {
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let sink = written.clone();
+        let lines = fmt::layer().event_format(JournalLines).with_writer(move || Sink(sink.clone()));
+        tracing::subscriber::with_default(registry().with(lines), || {
+            tracing::warn!("two\nlines of {}", 5);
+            tracing::debug!(target: "hepfs::x", "seen");
+        });
+        let written = String::from_utf8(written.lock().clone()).unwrap();
+        assert_eq!(written, "<4>hepfs::cli::logging::tests: two\n<4>lines of 5\n<7>hepfs::x: seen\n");
+    }
+
+    /// What is written, in memory.
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
     }
 
     #[test]

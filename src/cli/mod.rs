@@ -42,6 +42,7 @@ use std::sync::LazyLock;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
+use tracing::Level;
 
 use self::commands::{
     cat, check, complete, completions, convert, demo, export, import, index, info, ls, manual as pages, mount, prepare,
@@ -282,7 +283,7 @@ impl Error {
     /// Writes the error to standard error.
     fn say(&self) {
         // Names from a hostile file may contain terminal escapes.
-        say!("hepfs: {}", printable(&self.to_string()));
+        say!("{}hepfs: {}", logging::priority(Level::ERROR), printable(&self.to_string()));
         if let Error::Tables { lines, .. } = self {
             lines.iter().for_each(|line| say!("  {line}"));
         }
@@ -366,7 +367,7 @@ pub fn run() -> ExitCode {
     });
     // A mount sets up its log itself, and collects warnings; completion says nothing.
     if !matches!(command, Command::Mount(_) | Command::Complete(_)) {
-        logging::to_terminal(verbose).take();
+        logging::to_stderr(verbose, true).take();
     }
     let _answering = reporting::of_command(&matches);
     let outcome = match command {

@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, kill_process};
+use tracing::Level;
 
 use super::run::server_of;
 use crate::activity::Answering;
@@ -119,7 +120,8 @@ pub(in crate::cli) struct Serving {
     #[arg(long, value_name = "WHICH", default_value = "short")]
     xattrs: ListedXattrs,
 
-    /// Log file of the background process [default: ~/.local/state/hepfs/hepfs.log]
+    /// Log file of the background process [default: the journal, where a service manager has standard error there; else
+    /// ~/.local/state/hepfs/hepfs.log]
     #[arg(long, value_name = "FILE")]
     log_file: Option<PathBuf>,
 
@@ -146,12 +148,13 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         return run_in_background(arguments, verbose);
     }
     if arguments.foreground {
-        let warnings = logging::to_terminal(verbose);
+        let is_journal = logging::is_journal();
+        let warnings = logging::to_stderr(verbose, !is_journal);
         let opening = opening(&arguments.sources)?;
         let served = Served::start(arguments, None)?;
         drop(opening);
-        // With `-v` the log contains them.
-        warnings.take().iter().filter(|_| verbose == 0).for_each(|warning| warn(warning));
+        // With `-v` the log contains them, and in the journal always.
+        warnings.take().iter().filter(|_| verbose == 0 && !is_journal).for_each(|warning| warn(warning));
         say!(
             "hepfs: mounted on {}; Ctrl-C or `hepfs umount {0}` ends it",
             printable(&arguments.mountpoint.display().to_string())
@@ -477,7 +480,7 @@ fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Erro
 
 /// Mounts for the background process.
 fn mount(serving: &Serving, mountpoint: &Path, sources: &[PathBuf], verbose: u8) -> Result<Attached, Error> {
-    let warnings = logging::to_terminal(verbose);
+    let warnings = logging::to_stderr(verbose, true);
     let attached = attach(mountpoint, &mount_options(serving, sources));
     // With `-v` the log contains them.
     warnings.take().iter().filter(|_| verbose == 0).for_each(|warning| warn(warning));
@@ -495,7 +498,7 @@ pub(in crate::cli) fn not_mounted(reason: String, status: Option<ExitStatus>) ->
 }
 
 pub(in crate::cli) fn warn(warning: &str) {
-    say!("hepfs: warning: {}", printable(warning));
+    say!("{}hepfs: warning: {}", logging::priority(Level::WARN), printable(warning));
 }
 
 /// The background process: this program, which writes lines for [`StartMessage`] to its standard output, and waits for
@@ -512,11 +515,17 @@ pub(in crate::cli) fn background(
     command.args(["mount", "--background"]).args((0..verbose).map(|_| "-v")).args(serving.arguments()?);
     command.args(is_bound.then_some("--bound")).arg("--").args(absolute(sources)?);
     command.args(absolute(&[mountpoint.to_owned()])?);
-    command.stdin(OwnedFd::from(place)).stdout(Stdio::piped()).stderr(Stdio::null());
+    let errors = if serving.logs_to_journal() { Stdio::inherit() } else { Stdio::null() };
+    command.stdin(OwnedFd::from(place)).stdout(Stdio::piped()).stderr(errors);
     Ok(command)
 }
 
 impl Serving {
+    /// Whether a background process logs to the journal, where this one's messages go.
+    fn logs_to_journal(&self) -> bool {
+        self.log_file.is_none() && logging::is_journal()
+    }
+
     /// These options as arguments for a process that this one starts.
     pub fn arguments(&self) -> Result<Vec<OsString>, Error> {
         let mut list: Vec<OsString> = Vec::new();
@@ -547,14 +556,16 @@ fn run_in_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Err
     // A new session, so that the process survives the end of the terminal's session.
     let _ = rustix::process::setsid();
     let log = arguments.serving.log_file.clone().or_else(logging::default_file);
-    let warnings = logging::to_file(log.as_deref(), verbose);
+    let is_journal = arguments.serving.logs_to_journal();
+    let warnings =
+        if is_journal { logging::to_stderr(verbose, false) } else { logging::to_file(log.as_deref(), verbose) };
     let started = Served::start(arguments, Some(Asker::watch()));
     let word = match &started {
         Ok(_) => READY.to_owned(),
         // A single line, even if a name contains line breaks.
         Err(error) => printable(&error.to_string()),
     };
-    for warning in warnings.take().iter().filter(|_| started.is_ok()) {
+    for warning in warnings.take().iter().filter(|_| started.is_ok() && !is_journal) {
         let _ = writeln!(std::io::stdout(), "{WARNING}{}", printable(warning));
     }
     let heard = writeln!(std::io::stdout(), "{word}");
