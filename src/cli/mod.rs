@@ -21,6 +21,7 @@ mod logging;
 mod manual;
 mod mount_helper;
 mod mount_options;
+mod notify;
 mod options;
 mod partial;
 mod place;

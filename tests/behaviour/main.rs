@@ -23,6 +23,7 @@ mod passed_on;
 mod plugins;
 mod progress;
 mod run;
+mod service;
 mod slow;
 mod sources;
 mod statistics;

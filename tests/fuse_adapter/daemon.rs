@@ -28,7 +28,7 @@ fn toy_daemon() {
     let root = directory([("f", file("abc", Manner::Plain)), ("big", file(pattern(1 << 20), Manner::Bound))]);
     let mount = Mount::new(root, Path::new(&mountpoint), &MountOptions::default()).unwrap();
     println!("\nmounted");
-    let ended = mount.serve_until(&stop).unwrap();
+    let ended = mount.serve_until(&stop, || {}).unwrap();
     println!("\nended {ended:?}");
 }
 

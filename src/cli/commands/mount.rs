@@ -26,11 +26,12 @@ use tracing::Level;
 use super::run::server_of;
 use crate::activity::Answering;
 use crate::cli::limits::allow_open_files;
+use crate::cli::notify::{Asked, Notifier};
 use crate::cli::options::{FileOptions, ParquetOptions, ReadingOptions, Showing};
 use crate::cli::progress::Watched;
 use crate::cli::reporting::{self, OfMount};
 use crate::cli::signals::{self, INTERRUPTED};
-use crate::cli::{Error, itself, logging, place};
+use crate::cli::{Error, itself, logging, notify, place};
 use crate::formats::shell_word;
 use crate::fs::mount::namespace::{descriptor, is_descriptor};
 use crate::fs::mount::{Attached, ListedXattrs, Mount, MountError, MountOptions, StopSignals, attach};
@@ -236,7 +237,12 @@ impl Served {
 
     /// Serves until a signal or an unmount ends it.
     pub fn serve(self) -> Result<ExitCode, Error> {
-        let ended = self.mount.serve_until(&self.stop)?;
+        let asked = Asked { mountpoint: self.mount.mountpoint().to_owned(), device: self.mount.device() };
+        let notifier = Notifier::start(asked).unwrap_or_else(|error| {
+            tracing::warn!("the service manager hears nothing of this mount: {error}");
+            None
+        });
+        let ended = self.mount.serve_until(&self.stop, || notifier.iter().for_each(Notifier::stop))?;
         self.session.verifier.stop();
         // The process may end while openings are still held.
         self.session.save();
@@ -516,7 +522,8 @@ pub(in crate::cli) fn background(
     command.args(is_bound.then_some("--bound")).arg("--").args(absolute(sources)?);
     command.args(absolute(&[mountpoint.to_owned()])?);
     let errors = if serving.logs_to_journal() { Stdio::inherit() } else { Stdio::null() };
-    command.stdin(OwnedFd::from(place)).stdout(Stdio::piped()).stderr(errors);
+    // A service manager waits for the process that it started, not for this one.
+    command.stdin(OwnedFd::from(place)).stdout(Stdio::piped()).stderr(errors).env_remove(notify::SOCKET);
     Ok(command)
 }
 

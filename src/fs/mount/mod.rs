@@ -136,13 +136,14 @@ impl Mount {
         MountEnd::Outside
     }
 
-    /// Waits for a signal and then unmounts, or until another process unmounts it.
+    /// Waits for a signal and then unmounts, or until another process unmounts it. It calls `ending` once it knows.
     ///
     /// # Errors
     /// If it cannot be unmounted.
-    pub fn serve_until(mut self, stop: &StopSignals) -> Result<MountEnd, MountError> {
+    pub fn serve_until(mut self, stop: &StopSignals, ending: impl FnOnce()) -> Result<MountEnd, MountError> {
         select! {
             recv(self.server.ended()) -> _ => {
+                ending();
                 self.over = true;
                 Ok(MountEnd::Outside)
             }
@@ -150,6 +151,7 @@ impl Mount {
                 if let Ok(signal) = signal {
                     tracing::info!("signal {signal}: unmounting {}", self.mountpoint.display());
                 }
+                ending();
                 self.unmount()
             }
         }
