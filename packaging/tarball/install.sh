@@ -54,7 +54,7 @@ if [ -n "$uninstall" ]; then
 fi
 
 mkdir -p "$prefix/share/doc/hepfs"
-(cd "$from" && find bin sbin share ! -type d | sort && echo "$list") > "$prefix/$list.new"
+(cd "$from" && find bin lib sbin share ! -type d | sort && echo "$list") > "$prefix/$list.new"
 # Another version may have had files that this one lacks.
 if [ -f "$prefix/$list" ]; then
     gone=$(mktemp)
@@ -62,10 +62,14 @@ if [ -f "$prefix/$list" ]; then
     remove "$gone"
     rm -f "$gone"
 fi
-(cd "$from" && find bin sbin share ! -type d) | while IFS= read -r file; do
+(cd "$from" && find bin lib sbin share ! -type d) | while IFS= read -r file; do
     mkdir -p "$prefix/$(dirname "$file")"
     # A running program keeps its file: the new one takes over the name.
-    cp -P "$from/$file" "$prefix/$file.new"
+    case $file in
+        # Units of systemd name the program by its path.
+        *.service) sed "s|@PREFIX@|$prefix|" "$from/$file" > "$prefix/$file.new" ;;
+        *) cp -P "$from/$file" "$prefix/$file.new" ;;
+    esac
     mv -f "$prefix/$file.new" "$prefix/$file"
 done
 mv -f "$prefix/$list.new" "$prefix/$list"
