@@ -24,7 +24,7 @@ const FILES: [(&str, Make); 7] = [
     ("explain", |session| printable_json(&explain(session))),
     ("findings", |session| printable_json(&findings(session))),
     ("indexes", |session| printable_json(&indexes(session))),
-    ("passes", |_| printable_json(&passes())),
+    ("passes", |session| printable_json(&passes(session))),
     ("statistics", |session| printable_json(&statistics(session))),
     ("stats", stats),
 ];
@@ -107,9 +107,21 @@ fn indexes(session: &Session) -> String {
     lines
 }
 
-/// Renders one JSON object per line: each pass and command under way in this process, the oldest first.
-fn passes() -> String {
-    activity::under_way().iter().map(|work| format!("{}\n", json!(work))).collect()
+/// Renders one JSON object per line: each pass and command under way in this process, and in others of this user,
+/// unless other users may read the list.
+fn passes(session: &Session) -> String {
+    let reports = if session.is_shared { vec![activity::report()] } else { activity::of_user() };
+    let mut lines = String::new();
+    for report in &reports {
+        for work in &report.works {
+            let mut line = json!({"pid": report.pid, "command": report.command, "mountpoint": report.mountpoint});
+            if let (Some(line), serde_json::Value::Object(work)) = (line.as_object_mut(), json!(work)) {
+                line.extend(work);
+            }
+            lines.push_str(&format!("{line}\n"));
+        }
+    }
+    lines
 }
 
 /// Renders one JSON object per line: each column looked at so far that can have statistics, and how far they are known.

@@ -108,6 +108,8 @@ pub struct Settings {
     pub formats: Formats,
     /// The rules to check tables against.
     pub checks: Checks,
+    /// Whether other users may read (`--allow-other`). Then `.hepfs/passes` lists the work of this process alone.
+    pub is_shared: bool,
     /// Most links of a group whose listing describes its members. For a larger group, `metadata.json` lists it once
     /// more: descriptions of very many members take more memory than anything else known about them.
     pub most_described: usize,
@@ -124,6 +126,7 @@ impl Default for Settings {
             dialects: Dialects::default(),
             formats: Formats::default(),
             checks: Checks::default(),
+            is_shared: false,
             most_described: 1024,
         }
     }
@@ -170,6 +173,8 @@ pub struct Session {
     pub(crate) formats: Formats,
     /// The rules to check tables against.
     pub(crate) checks: Checks,
+    /// Whether other users may read.
+    pub(crate) is_shared: bool,
     /// Most links of a group whose listing describes its members.
     pub(crate) most_described: usize,
     /// Settings of the HDF5 workers.
@@ -219,6 +224,7 @@ impl Session {
             dialects: settings.dialects,
             formats: settings.formats,
             checks: settings.checks,
+            is_shared: settings.is_shared,
             most_described: settings.most_described,
             workers: h5::Options { attributes: settings.dialects.attributes().into(), ..workers },
             errors: ErrorLog::default(),

@@ -103,9 +103,30 @@ fn two_slow_opens_leave_the_mount_alive_and_work_ends_with_the_last_who_waits() 
     assert_eq!(passes(&mounted), [Value::Null; 0]);
 }
 
-/// The lines of `.hepfs/passes`.
+/// The lines of `.hepfs/passes` about passes of this mount.
 fn passes(mounted: &Mounted) -> Vec<Value> {
+    let mut lines = all_passes(mounted);
+    lines.retain(|line| line["pid"] == mounted.daemon());
+    lines
+}
+
+/// The lines of `.hepfs/passes`.
+fn all_passes(mounted: &Mounted) -> Vec<Value> {
     mounted.text(".hepfs/passes").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_mount_lists_passes_of_others_of_its_user() {
+    let ((_folder, slow), (_other, looked_at)) = (mounted(), mounted());
+    let mut reader = waiting(&slow.join("t/table.csv"));
+    let listed = |lines: Vec<Value>| lines.into_iter().find(|line| line["pid"] == slow.daemon());
+    crate::support::until("the pass is listed", || listed(all_passes(&looked_at)).is_some());
+    let line = listed(all_passes(&looked_at)).unwrap();
+    let mountpoint = slow.join("").to_string_lossy().trim_end_matches('/').to_owned();
+    assert_eq!((&line["command"], &line["mountpoint"]), (&"mount".into(), &mountpoint.into()), "{line}");
+    assert_eq!((&line["title"], &line["doing"]), (&"t/table.csv".into(), &"sizing".into()), "{line}");
+    signal(reader.id(), libc::SIGKILL);
+    reader.wait().unwrap();
 }
 
 /// Processor time of a process so far, in hundredths of a second.

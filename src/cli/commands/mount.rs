@@ -198,7 +198,8 @@ impl Served {
         let serving = &arguments.serving;
         let parquet_statistics = serving.parquet.are_shown();
         let formats = serving.files.formats();
-        let settings = Settings { parquet_statistics, formats, ..serving.showing.settings()? };
+        let is_shared = serving.allow_other;
+        let settings = Settings { parquet_statistics, formats, is_shared, ..serving.showing.settings()? };
         let session = serving.reading.session(settings)?;
         session.store.kept().try_out();
         allow_open_files();
