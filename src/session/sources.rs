@@ -27,9 +27,14 @@ fn shown_name(name: &OsStr) -> BString {
     if is_reserved { names::encode_reserved(name.as_bytes()) } else { plain }
 }
 
-/// Whether a path leads to a regular file of a known format.
+/// Whether a path leads to a regular file of a known format, or to one that hepfs has no descriptor left for: then
+/// opening it says so.
 pub fn is_known(path: &Path) -> bool {
-    Source::open(path).and_then(|source| Format::of(&source)).is_ok_and(|format| format.is_some())
+    match Source::open(path).and_then(|source| Format::of(&source)) {
+        Ok(format) => format.is_some(),
+        Err(source::Error::Io { error, .. }) => error.raw_os_error() == Some(libc::EMFILE),
+        Err(_) => false,
+    }
 }
 
 /// Finds the file with a shown name without listing the folder; `None` for folders and for names with escapes.

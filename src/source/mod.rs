@@ -34,7 +34,7 @@ pub use stat::{StatMemo, changes, stat, stat_calls};
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused the call.
-    #[error("{path}: {error}", path = .path.display())]
+    #[error("{path}: {error}{}", limit_met(.error), path = .path.display())]
     Io {
         /// The requested file.
         path: PathBuf,
@@ -59,6 +59,16 @@ pub enum Error {
     /// The file was rewritten in place since it was opened.
     #[error("{path}: changed since it was opened", path = .0.display())]
     Changed(PathBuf),
+}
+
+/// The limit of the process behind an error, for the end of a message; empty: none.
+pub fn limit_met(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => ": `ulimit -n` is too small",
+        Some(libc::EAGAIN) => ": `ulimit -u` or `-v` is too small",
+        Some(libc::ENOMEM) => ": `ulimit -v` is too small, or the memory",
+        _ => "",
+    }
 }
 
 /// A file opened once for reading. The HDF5 worker shares its descriptor, so both processes read the same inode.

@@ -24,7 +24,7 @@ use crate::catalogue::{
 use crate::h5::error::Error;
 use crate::h5::options::{Options, Region};
 use crate::h5::protocol::{CHUNKS_AHEAD, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Request, WorkerAnswer, WorkerReply};
-use crate::source::{Interrupt, Source};
+use crate::source::{Interrupt, Source, limit_met};
 
 /// Deaths and hangs after which the client refuses a request for good.
 const STRIKES: u32 = 2;
@@ -639,14 +639,5 @@ impl State {
         let source = source.path().display();
         tracing::warn!(%source, limit, "killed the HDF5 worker: no answer while {what}");
         Error::Deadline { what, limit }
-    }
-}
-/// The process limit behind an error.
-fn limit_met(error: &std::io::Error) -> &'static str {
-    match error.raw_os_error() {
-        Some(libc::EMFILE) => ": `ulimit -n` is too small",
-        Some(libc::EAGAIN) => ": `ulimit -u` or `-v` is too small",
-        Some(libc::ENOMEM) => ": `ulimit -v` is too small, or the memory",
-        _ => "",
     }
 }
