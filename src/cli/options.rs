@@ -278,6 +278,7 @@ impl ReadingOptions {
             plugins: self.plugins.clone(),
             follow_external: self.follow_external,
             deadline: Duration::from_secs(self.deadline),
+            lists_simple: self.decode == Decode::Own,
             ..h5::Options::default()
         };
         Ok(reporting::told(Session::with_settings(store, workers, settings)))

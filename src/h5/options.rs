@@ -27,6 +27,9 @@ pub struct Options {
     pub workers: usize,
     /// Time after which an idle worker ends; by default 30 s.
     pub idle: Duration,
+    /// Whether the client lists [simple files](crate::codec::structure::simple) itself, without a worker; by default it
+    /// does.
+    pub lists_simple: bool,
 }
 
 impl Default for Options {
@@ -41,6 +44,7 @@ impl Default for Options {
             attributes: Arc::default(),
             workers: 8,
             idle: Duration::from_secs(30),
+            lists_simple: true,
         }
     }
 }

@@ -120,6 +120,20 @@ fn a_second_mount_starts_no_worker() {
     assert_eq!(place.look(&[]).1.asked, 0);
 }
 
+/// hepfs lists it itself, and decodes it, unless told not to.
+#[test]
+fn a_simple_file_starts_no_worker() {
+    let look = |arguments: &[&str]| {
+        let mounted = Mounted::new(&[&data("units.h5")], arguments);
+        let metadata = (mounted.text("t/metadata.json"), mounted.text("t/table.csv"));
+        (metadata, Asked::by(&mounted).processes)
+    };
+    let (seen, processes) = look(&[]);
+    assert_eq!(processes, 1);
+    let (by_library, processes) = look(&["--decode=libhdf5"]);
+    assert_eq!((by_library, processes), (seen, 3));
+}
+
 #[test]
 fn a_mount_writes_in_passing_what_it_was_told() {
     let place = Place::empty();

@@ -17,6 +17,9 @@ use crate::support::{
 };
 use crate::writer::Writer;
 
+/// hepfs reads this file without a worker, unless told so.
+const BY_WORKER: &[&str] = &["--decode=libhdf5"];
+
 /// Has a worker started, and gives back all processes of a mount.
 fn busy(mounted: &Mounted) -> Vec<u32> {
     assert!(mounted.text("t/table.csv").starts_with("mass,"));
@@ -32,7 +35,7 @@ fn gone(processes: &[u32]) {
 #[test]
 fn a_signal_unmounts_and_leaves_no_process() {
     for number in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
-        let mounted = Mounted::new(&[&data("units.h5")], &[]);
+        let mounted = Mounted::new(&[&data("units.h5")], BY_WORKER);
         let processes = busy(&mounted);
         signal(processes[0], number);
         gone(&processes);
@@ -43,7 +46,7 @@ fn a_signal_unmounts_and_leaves_no_process() {
 
 #[test]
 fn a_signal_ends_also_a_mount_in_use() {
-    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let mounted = Mounted::new(&[&data("units.h5")], BY_WORKER);
     let processes = busy(&mounted);
     let open = File::open(mounted.join("t/table.csv")).unwrap();
     signal(processes[0], libc::SIGTERM);
@@ -54,7 +57,7 @@ fn a_signal_ends_also_a_mount_in_use() {
 
 #[test]
 fn umount_ends_every_process() {
-    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let mounted = Mounted::new(&[&data("units.h5")], BY_WORKER);
     let processes = busy(&mounted);
     let output = hepfs(["umount".as_ref(), mounted.path().as_os_str()]);
     assert!(output.status.success() && output.stderr.is_empty() && output.stdout.is_empty(), "{output:?}");
@@ -67,7 +70,7 @@ fn umount_ends_every_process() {
 
 #[test]
 fn umount_refuses_a_mount_in_use_unless_lazy() {
-    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let mounted = Mounted::new(&[&data("units.h5")], BY_WORKER);
     let processes = busy(&mounted);
     let open = File::open(mounted.join("t/table.csv")).unwrap();
     let output = hepfs(["umount".as_ref(), mounted.path().as_os_str()]);
@@ -122,7 +125,7 @@ fn ctrl_c_ends_a_mount_in_the_foreground() {
 
 #[test]
 fn a_killed_daemon_takes_its_workers_along_and_leaves_a_mount_that_can_be_cleared() {
-    let mounted = Mounted::new(&[&data("units.h5")], &[]);
+    let mounted = Mounted::new(&[&data("units.h5")], BY_WORKER);
     let processes = busy(&mounted);
     // The kernel keeps this, and goes on answering it for the dead.
     assert!(fs::metadata(mounted.path()).unwrap().is_dir());
@@ -178,7 +181,7 @@ fn a_mount_clears_none_that_lives() {
 
 #[test]
 fn a_worker_that_is_killed_is_replaced() {
-    let mounted = Mounted::new(&[&data("filters.h5")], &[]);
+    let mounted = Mounted::new(&[&data("filters.h5")], BY_WORKER);
     assert!(mounted.names("").len() > 1);
     for _ in 0..3 {
         let processes = family(mounted.daemon());
@@ -622,7 +625,7 @@ fn workers_are_copies_of_a_process_that_may_be_lost() {
     for name in ["a.h5", "b.h5"] {
         fs::copy(data("units.h5"), folder.path().join(name)).unwrap();
     }
-    let mounted = Mounted::new(&[folder.path()], &["--cache-folder", "none"]);
+    let mounted = Mounted::new(&[folder.path()], &["--cache-folder=none", "--decode=libhdf5"]);
     mounted.names("a.h5");
     let processes = family(mounted.daemon());
     // The daemon, the process that is copied, its copy.

@@ -22,7 +22,8 @@ fn no_more_workers_than_allowed_are_alive() {
 #[ignore = "started by another test"]
 fn five_clients_of_two_workers() {
     let path = data("h5_basic.h5");
-    let options = Options { program: env!("CARGO_BIN_EXE_hepfs").into(), workers: 2, ..Options::default() };
+    let program = env!("CARGO_BIN_EXE_hepfs").into();
+    let options = Options { program, workers: 2, lists_simple: false, ..Options::default() };
     let clients: Vec<Client> =
         (0..5).map(|_| Client::new(Arc::new(Source::open(&path).unwrap()), options.clone())).collect();
     let root = clients[0].file(&Interrupt::new()).unwrap().root;

@@ -16,7 +16,7 @@ use hepfs::source::{Interrupt, Source};
 use crate::data;
 
 fn options() -> Options {
-    Options { program: env!("CARGO_BIN_EXE_hepfs").into(), ..Options::default() }
+    Options { program: env!("CARGO_BIN_EXE_hepfs").into(), lists_simple: false, ..Options::default() }
 }
 
 fn client_with(path: &Path, options: Options) -> Client {

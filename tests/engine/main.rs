@@ -6,6 +6,7 @@ mod h5_worker;
 mod library;
 mod loom;
 mod sample;
+mod simple;
 mod store;
 mod tree;
 

@@ -573,7 +573,7 @@ fn what_a_worker_said_is_known_without_one() {
     let interrupt = Interrupt::new();
     let open = |program: &str| {
         let source = Arc::new(Source::open(&path).unwrap());
-        let options = h5::Options { program: program.into(), ..h5::Options::default() };
+        let options = h5::Options { program: program.into(), lists_simple: false, ..h5::Options::default() };
         let client = Arc::new(Client::new(source.clone(), options));
         let store = Store::new(Options { kept_folder: Some(folder.path().join("cache")), ..small() });
         File::open(store, source, client, &interrupt).map(Arc::new)

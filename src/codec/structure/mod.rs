@@ -3,6 +3,7 @@
 pub mod header;
 pub mod heap;
 pub mod mapped;
+pub mod simple;
 
 /// Bytes of an address and of a length in a file.
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,7 @@ mod nursery;
 mod patience;
 pub(super) mod pool;
 pub(super) mod process;
+mod simple;
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
@@ -72,6 +73,10 @@ struct Inner {
 struct State {
     worker: Option<Running>,
     info: Option<FileInfo>,
+    /// The catalogue of a simple file, until it is taken or a worker runs.
+    simple: Option<PrefetchedCatalogue>,
+    /// Whether the client has warned of what the sandbox lacks.
+    has_warned: bool,
     /// Number of answered requests.
     requests: u64,
     /// Number of deaths and hangs, by request.
@@ -134,6 +139,8 @@ impl Client {
         let state = State {
             worker: None,
             info: None,
+            simple: None,
+            has_warned: false,
             requests: 0,
             strikes: HashMap::new(),
             hangs: 0,
@@ -168,11 +175,15 @@ impl Client {
     }
 
     /// Asks for the groups of a small file and the chunk maps of their datasets in one request. The answer omits large
-    /// groups, and omits everything if the request fails: callers ask for the missing parts.
+    /// groups, and omits everything if the request fails: callers ask for the missing parts. Of a simple file it has
+    /// everything, without a worker ([`Options::lists_simple`]); but only once, after [`Client::file`].
     ///
     /// # Errors
     /// See [`Error`]: the worker does not start, its answer makes no sense, or the request was interrupted.
     pub fn ahead(&self, interrupt: &Interrupt) -> Result<PrefetchedCatalogue, Error> {
+        if let Some(simple) = self.inner.turn(interrupt)?.simple.take() {
+            return Ok(simple);
+        }
         let mut ahead = PrefetchedCatalogue::default();
         let answers = match self.inner.ahead(interrupt)? {
             Some(WorkerAnswer::Ahead(answers)) => answers,
@@ -396,7 +407,7 @@ impl Inner {
 
     fn file(self: &Arc<Self>, interrupt: &Interrupt) -> Result<FileInfo, Error> {
         let mut state = self.turn(interrupt)?;
-        if state.info.is_none() {
+        if state.info.is_none() && !self.list_simple(&mut state) {
             self.ready(&mut state, interrupt)?;
         }
         state.info.clone().ok_or_else(nonsense)
@@ -441,6 +452,7 @@ impl Inner {
 
     /// Ensures that a worker runs, has the source open and is idle.
     fn ready(self: &Arc<Self>, state: &mut State, interrupt: &Interrupt) -> Result<(), Error> {
+        state.simple = None;
         // An abandoned request first finishes, in one way or another.
         while state.worker.as_ref().is_some_and(|running| running.pending.is_some()) {
             if interrupt.is_raised() {
@@ -553,7 +565,7 @@ impl Inner {
             match &reply.answer {
                 Ok(WorkerAnswer::Open { info, sandbox }) => {
                     running.opened = true;
-                    if state.info.is_none() {
+                    if !std::mem::replace(&mut state.has_warned, true) {
                         for note in &sandbox.notes {
                             tracing::warn!(source = %self.source.path().display(), "HDF5 worker: {note}");
                         }

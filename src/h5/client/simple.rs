@@ -1,0 +1,20 @@
+//! Lists simple files without a worker.
+
+use super::{Inner, PrefetchedCatalogue, State};
+use crate::codec::structure::simple::{self, SimpleFile};
+
+impl Inner {
+    /// Lists the source, if it is simple; `false`: only a worker can. Plugins change what is said of filters.
+    pub(super) fn list_simple(&self, state: &mut State) -> bool {
+        if !self.options.lists_simple || self.options.plugins.is_some() {
+            return false;
+        }
+        let fill = |offset: u64, out: &mut [u8]| self.source.read_at(offset, out).ok();
+        let Some(SimpleFile { info, groups, chunks }) = simple::read(&fill, self.source.identity().size) else {
+            return false;
+        };
+        state.info = Some(info);
+        state.simple = Some(PrefetchedCatalogue { groups, chunks });
+        true
+    }
+}
