@@ -52,15 +52,15 @@ pub fn outline(
     if !datatype.is_variable() {
         return Some(empty(datatype, count));
     }
-    let cells = || bytes.chunks_exact(stride.max(1)).take(count).map(|cell| cell.get(offset..).unwrap_or_default());
+    let cells = bytes.chunks_exact(stride.max(1)).take(count).map(|cell| cell.get(offset..).unwrap_or_default());
     if bytes.len() / stride.max(1) < count {
         return None;
     }
     match &datatype.class {
-        Class::VariableString { .. } => Some(Arc::new(UInt64Array::from_iter_values(cells().map(length)))),
+        Class::VariableString { .. } => Some(Arc::new(UInt64Array::from_iter_values(cells.map(length)))),
         Class::Sequence { base } => {
             let mut total = 0_i64;
-            let ends = cells().map(|cell| {
+            let ends = cells.map(|cell| {
                 total = total.checked_add_unsigned(length(cell))?;
                 Some(total)
             });
@@ -78,7 +78,7 @@ pub fn outline(
         Class::Array { dims, base } => {
             let (per_row, size) = (usize::try_from(product(dims)?).ok()?, usize::try_from(base.size).ok()?);
             let mut items = Vec::new();
-            for cell in cells() {
+            for cell in cells {
                 items.extend_from_slice(cell.get(..per_row.checked_mul(size)?)?);
             }
             arrays(dims, outline(base, (&items, 0, size), count.checked_mul(per_row)?, length)?)

@@ -208,7 +208,7 @@ impl Way {
     fn leaf(self, data_type: &DataType, hints: &Hints) -> Result<(ParquetLeaf, DataType), Misfit> {
         let no = || Misfit::Type(format!("{data_type} has no place in a Parquet file"));
         let text = |values| (Physical::ByteArray, values, DataType::Utf8);
-        let codes = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let codes = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let mut looked_up = false;
         let (physical, values, seen) = match data_type {
             DataType::LargeUtf8 => text(LeafValues::Texts(hints.texts)),
@@ -216,10 +216,10 @@ impl Way {
             DataType::Dictionary(key, labels) => match (key.as_ref(), labels.as_ref()) {
                 (DataType::Int32, DataType::LargeUtf8) => {
                     let values = names(hints).map(|names| LeafValues::Indices(Arc::new(names)));
-                    (Physical::ByteArray, values.unwrap_or(LeafValues::Texts(hints.texts)), codes())
+                    (Physical::ByteArray, values.unwrap_or(LeafValues::Texts(hints.texts)), codes)
                 }
                 (DataType::Int64, DataType::LargeUtf8) => match categories(&self.given, hints) {
-                    Some(dictionary) => (Physical::ByteArray, LeafValues::Indices(Arc::new(dictionary)), codes()),
+                    Some(dictionary) => (Physical::ByteArray, LeafValues::Indices(Arc::new(dictionary)), codes),
                     None => text(LeafValues::Texts(
                         self.given.labels.as_ref().and_then(longest).map_or(TextLength::Unknown, TextLength::Shown),
                     )),

@@ -409,7 +409,7 @@ fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -
     let declared = types::declared(data_type);
     let is_plain = declared.is_none() && arrow_type.is_none_or(|name| data_type.to_string().to_lowercase() == name);
     let own = data_type.primitive_width();
-    let number = || if own == Some(width) { CellEncoding::Number(width) } else { CellEncoding::Widened(width) };
+    let number = if own == Some(width) { CellEncoding::Number(width) } else { CellEncoding::Widened(width) };
     let cells = match (&element, data_type) {
         (_, DataType::Decimal128(..)) if declared.as_deref() == arrow_type => match &element {
             ElementType::Signed(8) => CellEncoding::Widened(8),
@@ -419,9 +419,9 @@ fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -
         (ElementType::Signed(_), _) if declared.is_some() && declared.as_deref() == arrow_type => {
             (own? == width).then_some(CellEncoding::Number(width))?
         }
-        (ElementType::Signed(_), whole) if is_plain && whole.is_signed_integer() && own? <= width => number(),
-        (ElementType::Unsigned(_), whole) if is_plain && whole.is_unsigned_integer() && own? <= width => number(),
-        (ElementType::Float(_), float) if is_plain && float.is_floating() && own? <= width => number(),
+        (ElementType::Signed(_), whole) if is_plain && whole.is_signed_integer() && own? <= width => number,
+        (ElementType::Unsigned(_), whole) if is_plain && whole.is_unsigned_integer() && own? <= width => number,
+        (ElementType::Float(_), float) if is_plain && float.is_floating() && own? <= width => number,
         (ElementType::Text { size, is_terminated, .. }, text) if text.is_string() => {
             // The last byte of a terminated text is its NUL. The encoder rejects longer texts.
             if *is_terminated { return terminated(&element, *size) } else { CellEncoding::Text(*size) }
