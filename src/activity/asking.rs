@@ -145,7 +145,7 @@ fn parse(name: &str) -> Option<(u32, Option<String>)> {
     Some((pid, Some(device.to_owned()).filter(|device| !device.is_empty())))
 }
 
-/// What became of a call.
+/// The outcome of a call.
 enum Call {
     /// It is answered, or will be.
     Connected(UnixStream),

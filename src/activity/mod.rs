@@ -101,7 +101,7 @@ pub struct WorkReport {
     pub done: u64,
     /// Units in all; `None`: not known.
     pub all: Option<u64>,
-    /// What `done` and `all` count.
+    /// Unit of `done` and `all`.
     pub unit: Unit,
     /// Seconds since the work began.
     pub seconds: f64,

@@ -1,4 +1,4 @@
-//! What this process says of itself, for `hepfs status` and systemd: what it serves, and what it costs.
+//! Reports what this process serves, and what that costs, to `hepfs status` and systemd.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -162,7 +162,7 @@ impl Report {
         }
     }
 
-    /// What it does: `table.ndjson: sizing 63 %, 41 s left`, or `idle 12 min`.
+    /// Its activity now: `table.ndjson: sizing 63 %, 41 s left`, or `idle 12 min`.
     pub fn now(&self) -> String {
         match (self.works.as_slice(), self.seconds_idle) {
             ([work], _) => work.words(),

@@ -29,7 +29,7 @@ pub enum ConfError {
         name: String,
         /// The files looked for.
         places: Vec<String>,
-        /// What may be meant.
+        /// The nearest known name, as the end of a message.
         hint: String,
     },
     /// It cannot be read.
@@ -94,7 +94,7 @@ pub enum LineError {
     Option {
         /// Why.
         error: OptionError,
-        /// What may be meant.
+        /// The nearest known name, as the end of a message.
         hint: String,
     },
 }

@@ -47,8 +47,8 @@ pub(super) struct RequestedPlace<'a> {
 }
 
 impl NamedPlaces {
-    /// Runs `act` on each place, as work called `doing`. A failure is printed to standard error, counts as the exit code
-    /// `failed`, and does not stop the others; an interrupt does. Returns the worst exit code.
+    /// Runs `act` on each place, as work called `doing`. A failure is printed to standard error, counts as the exit
+    /// code `failed`, and does not stop the others; an interrupt does. Returns the worst exit code.
     ///
     /// # Errors
     /// If a single place was given and it fails, or the output is closed.

@@ -1,4 +1,4 @@
-//! What this process tells `hepfs status` of itself.
+//! Describes this process to `hepfs status`.
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;

@@ -245,9 +245,9 @@ impl RowsRequest<'_> {
             let bound = BoundPredicate::trusting(table, &query.predicate, place.session.trust).map_err(explained)?;
             let selection = Selection::new(&table.path, rows, bound, store, None);
             let selection = Arc::new(selection.map_err(failed)?);
-            // What is read for conditions, read for keys, gathered in order and written counts as values. How much there
-            // will be to write follows from the matches so far. Rows in order lie in memory, so writing one takes as
-            // little time as reading a value.
+            // Each value counts that is read for conditions or keys, gathered in order, or written. How many there will
+            // be to write follows from the matches so far. Rows in order lie in memory, so writing one takes as little
+            // time as reading a value.
             let search = rows.saturating_mul(selection.columns());
             let (width, keys) = (self.width(table), query.order.len() as u64);
             let row = if keys > 0 { 1 } else { width };

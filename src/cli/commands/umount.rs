@@ -41,7 +41,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(short, long)]
     lazy: bool,
 
-    /// Wait until the process of the mount has ended, whoever holds it
+    /// Wait until the process of the mount has ended
     #[arg(short, long)]
     wait: bool,
 }

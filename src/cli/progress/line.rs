@@ -56,7 +56,7 @@ pub(super) fn plain(report: &WorkReport) -> String {
     format!("{}: {}", headed(report), parts.join(", "))
 }
 
-/// What is worked on, and how: `energy.csv: exporting`.
+/// The object of the work, and its verb: `energy.csv: exporting`.
 fn headed(report: &WorkReport) -> String {
     let title = if report.title.is_empty() { "." } else { &report.title };
     printable(&format!("{title}: {}", report.doing))
@@ -95,7 +95,7 @@ fn rate(report: &WorkReport) -> Option<String> {
     Some(format!("{} {unit}/s", number(rate / scale)))
 }
 
-/// What a number of units is divided by, and the unit's name then.
+/// The divisor of a number of units, and the name of the larger unit.
 fn scale(units: f64, unit: Unit) -> (f64, String) {
     let (name, steps): (_, &[(f64, &str)]) = match unit {
         Unit::Bytes => ("B", &[(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K")]),

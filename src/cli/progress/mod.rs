@@ -52,7 +52,7 @@ pub(super) enum Shown {
     Json,
 }
 
-/// What the command line said: how to show progress, and the command.
+/// How to show progress, and the command, as given on the command line.
 static ASKED: OnceLock<(Shown, String)> = OnceLock::new();
 
 /// Sets how the command of this process shows its progress.

@@ -99,7 +99,7 @@ impl Write for Out {
 }
 
 /// Removes the line for good before a first byte goes to standard output: that, or what reads a pipe, may write to the
-/// same terminal. Files do not; and who wants the line `always` knows what reads the pipe.
+/// same terminal. Files do not; with `always` the line stays.
 pub(in crate::cli) fn begin_output() {
     let is_pipe = rustix::fs::fstat(io::stdout().as_fd())
         .is_ok_and(|stat| matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket));

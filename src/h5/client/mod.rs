@@ -75,7 +75,7 @@ struct State {
     info: Option<FileInfo>,
     /// The catalogue of a simple file, until it is taken or a worker runs.
     simple: Option<PrefetchedCatalogue>,
-    /// Whether the client has warned of what the sandbox lacks.
+    /// Whether the client has warned of gaps in the sandbox.
     has_warned: bool,
     /// Number of answered requests.
     requests: u64,

@@ -34,7 +34,7 @@ pub trait Measure<T>: Send + Sync {
     /// See [`Error`]; it ends the pass. One waiting reader gets the error, the others run the pass again.
     fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<T>, Error>;
 
-    /// What the pass does, as a verb in lists of work.
+    /// The verb of the pass in lists of work.
     fn doing(&self) -> &'static str {
         "sizing"
     }

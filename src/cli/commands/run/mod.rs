@@ -45,8 +45,8 @@ const NO_COMMAND: u8 = 127;
 ///
 /// Mounts in a namespace of the command's own: no right is needed, no other process sees the mount, and it ends with
 /// the command and with all processes that the command leaves behind. Where the kernel refuses namespaces,
-/// `fusermount3` mounts. Signals, exit code, terminal and folder are those of the command; 125: hepfs failed; 126, 127: the command
-/// cannot be run, or found.
+/// `fusermount3` mounts. Signals, exit code, terminal and folder are those of the command; 125: hepfs failed; 126, 127:
+/// the command cannot be run, or found.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "hepfs run [OPTIONS] <SOURCE>... -- <COMMAND>...\n       hepfs run [OPTIONS] <SOURCE>...\n       \

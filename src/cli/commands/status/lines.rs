@@ -28,7 +28,7 @@ pub(super) enum State {
     Answers,
     /// It lives, and has not answered within a second.
     Silent,
-    /// There is none: a mount was left behind.
+    /// It is gone, and left its mount behind.
     Gone,
 }
 
@@ -124,7 +124,7 @@ impl Line {
         }
     }
 
-    /// What it does now.
+    /// Its activity now.
     pub fn now(&self) -> String {
         match (&self.report, self.pid, &self.mountpoint) {
             (Some(report), ..) => printable(&report.now()),

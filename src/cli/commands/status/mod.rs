@@ -80,7 +80,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
 }
 
 impl Arguments {
-    /// What is written: the state as of now.
+    /// Renders the state as of now.
     fn text(&self, verbose: bool) -> Result<String, Error> {
         let mut looked = Looked::now().map_err(Error::io("/proc/self/mountinfo"))?;
         if let Some(path) = &self.mountpoint {

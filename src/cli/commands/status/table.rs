@@ -68,7 +68,7 @@ fn user_name(users: &str, uid: u32) -> String {
     name.map_or_else(|| uid.to_string(), printable)
 }
 
-/// What `-v` tells of one line.
+/// The lines that `-v` adds to one.
 fn details(line: &Line, text: &mut String) {
     *text += &format!("\n{}\n", line.name());
     let mut tell = |name: &str, what: &str| *text += &format!("  {name:10}{what}\n");
