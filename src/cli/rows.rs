@@ -118,8 +118,7 @@ impl OutputOptions {
     /// If a requested column does not exist, or is no part of the table's rows.
     pub fn check(&self, table: &Table) -> Result<(), Error> {
         if self.columns.is_empty() {
-            let is_lost = |column: &&Column| !column.in_table && !column.is_within_another;
-            for column in table.columns.iter().filter(is_lost) {
+            for column in table.columns.iter().filter(|column| !column.in_table && !column.is_within_another) {
                 say_left_out(column, &column.why_apart(table.rows));
             }
             return Ok(());

@@ -145,8 +145,8 @@ pub(super) fn left_out(place: &Place, interrupt: &Interrupt) -> Result<Arc<[Left
 pub(super) fn in_dataset(place: &Place, table: Arc<Table>, interrupt: &Interrupt) -> Result<InFile, Error> {
     let files = place.spot.dataset(interrupt).map_err(|error| place.failed(error))?;
     let left_out = files.map(|files| files.left_out).unwrap_or_default();
-    let is_unread = |one: &&LeftOut| one.finding.rule.severity == Severity::Error;
-    let (unread, others): (Vec<_>, Vec<_>) = left_out.iter().partition(is_unread);
+    let (unread, others): (Vec<_>, Vec<_>) =
+        left_out.iter().partition(|one| one.finding.rule.severity == Severity::Error);
     let findings = others.into_iter().map(|one| Finding { path: one.file.to_string(), ..one.finding.clone() });
     Ok(InFile {
         source: PathBuf::from(&place.name),

@@ -110,8 +110,9 @@ impl SortBy {
         let of_key = |(at, descending): &(usize, bool)| sort_fields(schema.field(*at).data_type(), *descending);
         let converter = RowConverter::new(self.keys.iter().flat_map(of_key).collect()).map_err(wrong)?;
         let keys = Arc::new(Keys { columns: self.keys.iter().map(|key| key.0).collect(), converter });
-        let is_dictionary = |at: &usize| matches!(inputs.fields[*at].data_type(), DataType::Dictionary(..));
-        let dictionaries = (0..inputs.fields.len()).filter(is_dictionary).collect();
+        let dictionaries = (0..inputs.fields.len())
+            .filter(|at| matches!(inputs.fields[*at].data_type(), DataType::Dictionary(..)))
+            .collect();
         let memory = usize::try_from(memory).unwrap_or(usize::MAX);
         let mut sorter = Sorter {
             sorted: Sorted { keys, levels: Vec::new(), dictionaries, schema },
@@ -172,8 +173,8 @@ fn spilled(data_type: &DataType) -> DataType {
 
 /// Bytes of the rows of a batch, without other bytes in the same buffers.
 fn bytes_of(batch: &RecordBatch) -> usize {
-    let bytes = |array: &ArrayRef| array.to_data().get_slice_memory_size();
-    batch.columns().iter().map(|array| bytes(array).unwrap_or_else(|_| array.get_array_memory_size())).sum()
+    let columns = batch.columns().iter();
+    columns.map(|array| array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())).sum()
 }
 
 impl Keys {

@@ -55,8 +55,9 @@ impl Text {
 /// The schema of CSV: a column of times is one of instants if all values have a zone, and text if only some do, since
 /// the others could be any instant.
 fn in_zones(schema: &Schema, format: &Format, source: &Source, rows: usize) -> Result<Schema, ArrowError> {
-    let is_time = |at: &usize| matches!(schema.field(*at).data_type(), DataType::Timestamp(..));
-    let times: Vec<usize> = (0..schema.fields().len()).filter(is_time).collect();
+    let fields = schema.fields().iter().enumerate();
+    let times: Vec<usize> =
+        fields.filter(|(_, field)| matches!(field.data_type(), DataType::Timestamp(..))).map(|(at, _)| at).collect();
     // Whether there are values without a zone, and with one.
     let mut met = vec![[false; 2]; times.len()];
     if !times.is_empty() {

@@ -192,9 +192,8 @@ fn checked(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, (usize, String)>
         || is_clock(from) && is_clock(to);
     if may_lose {
         let (whole, back) = (one_zero(array.clone()), cast(&done, from).map_err(|error| (0, error.to_string()))?);
-        let differs = |row: &usize| whole.slice(*row, 1) != back.slice(*row, 1);
         if whole.as_ref() != back.as_ref()
-            && let Some(row) = (0..array.len()).find(differs)
+            && let Some(row) = (0..array.len()).find(|row| whole.slice(*row, 1) != back.slice(*row, 1))
         {
             return Err(told(row));
         }

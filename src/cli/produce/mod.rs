@@ -186,12 +186,11 @@ impl Production {
     /// If that is impossible; nothing is written then.
     pub fn write(&self, job: &Job<'_>, inputs: &Inputs, target: &TargetFile<'_>, path: &str) -> Result<(), Error> {
         let begun = Instant::now();
-        let missing = |column: &&String| inputs.fields.find(column).is_none();
         let columns = job.indexes.iter().filter_map(|indexes| match indexes {
             BuiltIndexes::Of(column, _) => Some(column),
             BuiltIndexes::Kept => None,
         });
-        if let Some(column) = columns.into_iter().find(missing) {
+        if let Some(column) = columns.into_iter().find(|column| inputs.fields.find(column).is_none()) {
             return Err(Error::Usage(format!("--index {column}: there is no such column")));
         }
         let one = One { production: self, job, inputs, path, sorted: OnceLock::new() };

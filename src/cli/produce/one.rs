@@ -409,8 +409,8 @@ impl One<'_> {
     ) -> Result<(), Failed<Failure>> {
         // Slow columns first, so that no core is left alone with one.
         let mut all: Vec<usize> = (0..encoders.len()).collect();
-        let takes_long = |column: &usize| self.inputs.fields[*column].data_type().primitive_width().is_none();
-        all.sort_by_key(|column| !takes_long(column));
+        // Those that take long come first.
+        all.sort_by_key(|column| self.inputs.fields[*column].data_type().primitive_width().is_some());
         let take = |piece: EncodedPiece| sender.send(piece).map_err(|_| Failure::Stopped);
         self.inputs.each(
             &all,

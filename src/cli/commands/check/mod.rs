@@ -167,8 +167,7 @@ impl Found {
         let errors = findings.iter().filter(|finding| finding.rule.severity == Severity::Error);
         let told: HashSet<String> = errors.map(|finding| finding.path.clone()).collect();
         // If an index is unused because of a reported finding, do not report it again.
-        let follows = |one: &IndexDescription| one.verdict != State::Broken && told.contains(&one.path);
-        let of_indexes = judged.into_iter().filter(|one| !follows(one));
+        let of_indexes = judged.into_iter().filter(|one| one.verdict == State::Broken || !told.contains(&one.path));
         findings.extend(of_indexes.filter_map(of_index));
         let unreadable = |path: &str, reason: &str| {
             let reason = reason.strip_prefix(path).and_then(|reason| reason.strip_prefix(": ")).unwrap_or(reason);
