@@ -13,7 +13,7 @@ use crate::writer::Writer;
 /// Within this time a log has its first line; a busy machine takes a little longer.
 const FIRST_LINE: Duration = Duration::from_secs(12);
 
-/// A table whose text takes minutes to measure, in a file of a few kilobytes, and one that .
+/// A table whose text takes minutes to measure, in a file of a few kilobytes.
 fn endless(path: &Path) {
     let writer = Writer::create(path);
     let table = writer.table("t");
@@ -59,11 +59,14 @@ impl Drop for Running {
 fn long_commands_write_a_line_to_a_log_within_10_s() {
     let folder = tempfile::tempdir().unwrap();
     endless(&folder.path().join("run.h5"));
-    let commands: [&[&str]; 5] = [
+    endless(&folder.path().join("indexed.h5"));
+    let commands: [&[&str]; 7] = [
         &["cat", "run.h5:t/table.csv"],
         &["query", "run.h5:t", "a = 0"],
         &["export", "run.h5:t", "-o", "/dev/null", "--format=csv"],
         &["prepare", "run.h5", "--cache-folder=kept"],
+        &["convert", "run.h5", "converted.h5"],
+        &["index", "build", "--column=a", "--kind=minmax", "indexed.h5:t"],
         // It waits for its standard input.
         &["import", "-", "--format=csv", "new.h5"],
     ];
