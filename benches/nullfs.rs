@@ -141,7 +141,7 @@ fn serve(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
         ..MountOptions::default()
     };
     let stop = StopSignals::catch()?;
-    Mount::new(Arc::new(files(arguments)?), &arguments.mountpoint, &options)?.serve_until(&stop)?;
+    Mount::new(Arc::new(files(arguments)?), &arguments.mountpoint, &options)?.serve_until(&stop, || ())?;
     Ok(())
 }
 
