@@ -209,7 +209,9 @@ fn status_follows_its_schema_and_prometheus_reads_its_metrics() {
     });
     support::signal(stopped.daemon(), libc::SIGCONT);
     let check = |document: &Path| {
-        let output = run_within(LIMIT, python().arg(checkout("scripts/check/status")).arg(document).arg(&metrics));
+        let mut command = python();
+        command.arg(checkout("scripts/check/status")).args([document, metrics.as_path()]);
+        let output = run_within(LIMIT, command.args([&read, &killed, &stopped].map(Mounted::path)));
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         (output.status.success(), said)
     };
