@@ -1,7 +1,8 @@
 //! Conf files: a mount with its options in a file, which a service names.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,9 @@ const PLACES: [&str; 2] = ["source", "mountpoint"];
 
 /// The word for no folder, where an option takes a path.
 const NONE: &[u8] = b"none";
+
+/// Most bytes of a conf file that are read.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Why a conf file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -111,15 +115,24 @@ pub(super) struct Conf {
 /// The conf file that a command line of `hepfs mount` names with `--config`, and the place of the words that follow
 /// `mount`. `None`: it names none.
 pub(super) fn named(words: &[OsString]) -> Option<(usize, OsString)> {
-    // Only options without a value stand before the command.
-    let command = words.iter().skip(1).position(|word| !word.as_bytes().starts_with(b"-"))? + 1;
-    let mut behind = words[command..].iter().take_while(|word| *word != "--");
+    let mut command = 1;
+    while words.get(command)?.as_bytes().starts_with(b"-") {
+        command += if takes_value(&words[command]) { 2 } else { 1 };
+    }
+    let mut behind = words.get(command..)?.iter().take_while(|word| *word != "--");
     if behind.next()? != "mount" {
         return None;
     }
     let name = behind.clone().find_map(|word| word.as_bytes().strip_prefix(b"--config=")).map(OsStr::from_bytes);
     let name = name.or_else(|| behind.skip_while(|word| *word != "--config").nth(1).map(OsString::as_os_str))?;
     Some((command + 1, name.to_owned()))
+}
+
+/// Whether the word behind this option of every command is its value.
+fn takes_value(option: &OsStr) -> bool {
+    super::command().get_arguments().any(|argument| {
+        argument.get_action().takes_values() && argument.get_long().is_some_and(|long| *option == *format!("--{long}"))
+    })
 }
 
 impl Conf {
@@ -138,13 +151,14 @@ impl Conf {
             folders.into_iter().flatten().map(|path| path.join(&file)).collect()
         };
         let Some(path) = places.iter().find(|path| path.exists()) else {
-            let is_here = !is_path && Path::new(name).exists();
+            let is_here = !is_path && Path::new(name).is_file();
             let name = name.display().to_string();
             let hint = if is_here { format!("; the file in this folder is ./{name}") } else { String::new() };
             let places = places.iter().map(|path| path.display().to_string()).collect();
             return Err(ConfError::Missing { name, places, hint });
         };
-        let text = std::fs::read(path);
+        let mut text = Vec::new();
+        let text = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text)).map(|_| text);
         let text = text.map_err(|error| ConfError::Unreadable { path: path.display().to_string(), error })?;
         Self::parse(&text, path, dirs::home_dir().as_deref())
     }
@@ -152,6 +166,8 @@ impl Conf {
     /// Reads the text of a conf file; `home` stands for `~`.
     fn parse(text: &[u8], path: &Path, home: Option<&Path>) -> Result<Self, ConfError> {
         let path = path.display().to_string();
+        // Some editors begin with a mark of the byte order.
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let (mut sources, mut mountpoint, mut options) = (Vec::new(), None, Vec::new());
         // Names with the numbers of their lines.
         let mut seen: Vec<(String, usize)> = Vec::new();
@@ -168,7 +184,8 @@ impl Conf {
                 Some((_, before)) => Err(LineError::Twice { name: name.clone(), before: *before }),
                 None if !PLACES.contains(&name.as_str()) => argument(option, home),
                 None => {
-                    option.value.ok_or(LineError::NoPath { name: name.clone() }).and_then(|path| absolute(path, home))
+                    let path = option.value.filter(|path| !path.is_empty());
+                    path.ok_or(LineError::NoPath { name: name.clone() }).and_then(|path| absolute(path, home))
                 }
             };
             let read = read.map_err(|error| ConfError::Line { path: path.clone(), number, error })?;
@@ -190,7 +207,8 @@ impl Conf {
 
 /// The argument for an option.
 fn argument(option: MountOption<'_>, home: Option<&Path>) -> Result<OsString, LineError> {
-    let path = option.value.filter(|value| option.takes_path() && *value != NONE);
+    let is_none = option.value.is_some_and(|value| value == NONE) && option.long() == "cache-folder";
+    let path = option.value.filter(|_| option.takes_path() && !is_none);
     let path = path.map(|path| absolute(path, home)).transpose()?;
     let value = path.as_ref().map(|path| path.as_bytes().as_bstr()).or(option.value);
     MountOption { value, ..option }.argument().map_err(|error| {
@@ -241,6 +259,7 @@ mod tests {
         let run = |place| Some((place, OsString::from("run")));
         assert_eq!(named("hepfs mount --config run"), run(2));
         assert_eq!(named("hepfs -v mount -f --config=run --cache-size 1G"), run(3));
+        assert_eq!(named("hepfs --progress never -v mount --config run"), run(5));
         for other in [
             "hepfs",
             "hepfs mount",
@@ -271,6 +290,12 @@ mod tests {
         );
         assert_eq!(refused("mountpoint=/c"), "/etc/hepfs/run.conf:3: mountpoint again: it is in line 2");
         assert_eq!(refused("cache_size=1G\ncache-size=1G"), "/etc/hepfs/run.conf:4: cache-size again: it is in line 3");
+        assert_eq!(refused("source="), "/etc/hepfs/run.conf:3: source wants a path: `source=/…`");
+        assert_eq!(
+            refused("log_file=none"),
+            "/etc/hepfs/run.conf:3: none: a path here begins with `/` or `~/`, without quotes"
+        );
+        assert!(parse(&format!("\u{feff}{places}")).is_ok());
         assert_eq!(refused("source"), "/etc/hepfs/run.conf:3: source wants a path: `source=/…`");
         assert_eq!(
             refused("source=c.h5"),

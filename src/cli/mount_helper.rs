@@ -60,6 +60,8 @@ const IGNORED: &[&str] = &[
     "sync",
     "dirsync",
     "silent",
+    "symfollow",
+    "nosymfollow",
     "loud",
     "comment",
 ];
