@@ -20,6 +20,9 @@ pub const LONGEST: Duration = Duration::from_secs(1);
 /// Most bytes of one answer.
 const MOST_BYTES: usize = 1 << 20;
 
+/// Most bytes of a text in an answer: those of a path.
+const MOST_TEXT: usize = 4096;
+
 /// Most sockets of one folder that are asked.
 const MOST_SOCKETS: usize = 1024;
 
@@ -134,8 +137,14 @@ fn answered(asked: &Asked, answer: &[u8]) -> Asked {
     if let Some(report) = &mut report {
         (report.uid, report.pid) = (asked.uid, asked.pid);
         report.device = asked.device.clone();
+        report.texts().for_each(shorten);
     }
     Asked { report, ..asked.clone() }
+}
+
+/// Cuts a text of another process to a length that a line can have.
+fn shorten(text: &mut String) {
+    text.truncate(text.floor_char_boundary(MOST_TEXT));
 }
 
 /// The process ID and the device in the name of a socket.
@@ -149,7 +158,7 @@ fn parse(name: &str) -> Option<(u32, Option<String>)> {
 enum Call {
     /// It is answered, or will be.
     Connected(UnixStream),
-    /// Others wait there already.
+    /// Others wait there already, or this process has no descriptor left.
     Busy,
     /// It is gone, or not to be trusted.
     Nothing,
@@ -164,7 +173,8 @@ fn call(folder: &Folder, name: &str) -> Call {
         .is_ok_and(|metadata| metadata.file_type().is_socket() && metadata.uid() == folder.owner);
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let made = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
-    let (true, Ok(socket), Ok(address)) = (is_theirs, made, SocketAddrUnix::new(&path)) else { return Call::Nothing };
+    let (true, Ok(address)) = (is_theirs, SocketAddrUnix::new(&path)) else { return Call::Nothing };
+    let Ok(socket) = made else { return Call::Busy };
     match connect(&socket, &address) {
         Ok(()) => {}
         Err(Errno::AGAIN) => return Call::Busy,

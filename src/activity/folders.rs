@@ -103,9 +103,12 @@ pub(super) fn all() -> Vec<Folder> {
     // The user may be logged in elsewhere.
     paths.insert(Path::new(OF_USERS).join(user.to_string()).join(NAME));
     if user.is_root() {
-        paths.extend(listed(OF_USERS).filter(|(_, name)| is_user(name)).map(|(path, _)| path.join(NAME)));
-        let of_user = |name: &str| name.strip_prefix(NAME).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_user);
-        paths.extend(listed(SHARED).filter(|(_, name)| of_user(name)).map(|(path, _)| path));
+        paths.extend(listed(OF_USERS).filter_map(|(path, name)| of_its_user(path.join(NAME), &name)));
+        let shared = listed(SHARED).filter_map(|(path, name)| {
+            let user = name.strip_prefix(NAME)?.strip_prefix('-')?;
+            of_its_user(path, user)
+        });
+        paths.extend(shared);
     }
     let mut seen = BTreeSet::new();
     let open =
@@ -119,8 +122,10 @@ fn listed(folder: &str) -> impl Iterator<Item = (PathBuf, String)> {
     listed.filter_map(|entry| Some((entry.path(), entry.file_name().into_string().ok()?)))
 }
 
-fn is_user(name: &str) -> bool {
-    name.parse::<u32>().is_ok()
+/// The path of a folder, if it belongs to the user in its name: no user has more than one.
+fn of_its_user(path: PathBuf, user: &str) -> Option<PathBuf> {
+    let user: u32 = user.parse().ok()?;
+    (path.symlink_metadata().ok()?.uid() == user).then_some(path)
 }
 
 #[cfg(test)]

@@ -149,6 +149,15 @@ impl Report {
         }
     }
 
+    /// All texts.
+    pub(super) fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+        let works = self.works.iter_mut();
+        let of_works = works.flat_map(|work| [&mut work.title, &mut work.doing].into_iter().chain(&mut work.source));
+        let own = [&mut self.command, &mut self.version].into_iter().chain(&mut self.mountpoint);
+        let errors = self.last_errors.iter_mut().map(|error| &mut error.message);
+        own.chain(&mut self.sources).chain(errors).chain(of_works)
+    }
+
     /// How long it has been there: `2 h 10 min`.
     pub fn since(&self) -> String {
         span(self.seconds)

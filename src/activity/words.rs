@@ -65,7 +65,8 @@ pub fn span(seconds: f64) -> String {
 
 /// A short time: `18 µs`, `1.2 ms`, `3.0 s`.
 pub fn moment(seconds: f64) -> String {
-    let (number, unit) = match seconds {
+    // A report of another process may say anything.
+    let (number, unit) = match seconds.clamp(0.0, 1e9) {
         s if s < 1e-3 => (s * 1e6, "µs"),
         s if s < 1.0 => (s * 1e3, "ms"),
         s => (s, "s"),

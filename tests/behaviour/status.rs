@@ -343,6 +343,9 @@ fn a_killed_daemon_leaves_a_line_and_no_socket() {
         table[0].contains("(daemon gone)") && table[0].ends_with(&format!("hepfs umount '{path}' clears it")),
         "{table:?}"
     );
+    // The command that asks has its path among its arguments, and is not taken for the daemon.
+    let said = text(&bench.hepfs(&["status", &path]).stdout);
+    assert!(said.contains("(daemon gone)"), "{said}");
     let output = bench.hepfs(&["umount", &path]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     assert_eq!(bench.table(&[]), [""; 0]);
@@ -390,12 +393,15 @@ fn a_socket_that_lies_harms_nobody() {
     let bench = Bench::new();
     bench.mount(None, "mnt");
     let folder = bench.runtime().join("hepfs");
-    let answers: [Vec<u8>; 3] = [
+    let unmounted = bench.at("").display().to_string();
+    let answers: [Vec<u8>; 4] = [
         b"no JSON".to_vec(),
         b"{\"mountpoint\": \"/evil\\u001b[2J\\nx\", \"seconds\": 1e308, \
             \"bytes_served\": 18446744073709551615, \"uid\": 12345, \"counters\": {\"errors\": 1}}"
             .to_vec(),
         vec![b'['; 8 << 20],
+        // Wider than a width in a format may be, of a mount that is none.
+        serde_json::to_vec(&serde_json::json!({"mountpoint": unmounted, "sources": ["x".repeat(70_000)]})).unwrap(),
     ];
     for (at, answer) in answers.into_iter().enumerate() {
         let listener = UnixListener::bind(folder.join(format!("{}--{at}", 900_000_100 + at))).unwrap();
@@ -413,7 +419,9 @@ fn a_socket_that_lies_harms_nobody() {
     for process in [900_000_100, 900_000_102] {
         assert!(said.contains(&format!("(process {process})")), "{said}");
     }
-    assert!(!said.contains("12345"), "{said}");
+    assert!(!said.contains("12345") && !said.contains(&"x".repeat(5_000)), "{said}");
+    let output = bench.hepfs(&["status", &unmounted]);
+    assert!(output.status.code() == Some(1) && text(&output.stderr).contains("nothing is mounted here"), "{output:?}");
     let metrics = text(&bench.hepfs(&["status", "--metrics"]).stdout);
     assert_eq!(metrics.matches("# TYPE hepfs_errors_total ").count(), 1, "{metrics}");
     assert!(metrics.contains("mount=\"/evil") && !metrics.contains('\x1b'), "{metrics}");
@@ -556,6 +564,7 @@ fn umount_names_who_holds_the_mount() {
     assert!(said.contains(&format!("({own}: ")), "{said}");
     let table = bench.table(&[]);
     assert!(table.len() == 1 && table[0].starts_with(&format!("{path} (unmounted)")), "{table:?}");
+    assert_eq!(bench.hepfs(&["status", &path]).status.code(), Some(1));
     drop(open);
     until("it ends", || !lives(daemon));
     if !is_root() {

@@ -12,6 +12,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::activity;
 use crate::cli::Error;
+use crate::cli::limits::allow_open_files;
 use crate::fs::mount::{MountError, unmount};
 use crate::source::holders::{HeldMounts, Holder};
 use crate::source::mounts;
@@ -47,6 +48,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    allow_open_files();
     let ended = arguments.mountpoints.iter().map(|mountpoint| end(mountpoint, arguments));
     let failures: Vec<Error> = ended.filter_map(Result::err).collect();
     failures.iter().for_each(Error::say);

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::ByteSlice;
@@ -129,10 +129,11 @@ impl Line {
         match (&self.report, self.pid, &self.mountpoint) {
             (Some(report), ..) => printable(&report.now()),
             (None, Some(pid), _) => format!("does not answer (process {pid}{})", state_of(pid)),
-            (None, None, Some(path)) => {
-                let path = printable(&crate::formats::shell_word(&path.to_string_lossy()));
-                format!("hepfs umount {path} clears it")
-            }
+            (None, None, Some(path)) => match path.to_str().filter(|path| printable(path) == **path) {
+                Some(path) => format!("hepfs umount {} clears it", crate::formats::shell_word(path)),
+                // Its name cannot be pasted as it is shown.
+                None => "hepfs umount clears it".to_owned(),
+            },
             (None, None, None) => String::new(),
         }
     }
@@ -151,7 +152,7 @@ fn of_asked(asked: Asked, mounts: &[MountEntry], own_namespace: u64) -> Line {
     let here = mounts.iter().find(is_its).cloned();
     let is_here = here.is_some();
     // Elsewhere, if its process is in another namespace.
-    let there = || mounts::mounts_of(pid).ok()?.into_iter().find(|mount| Some(mount.device) == device);
+    let there = || mounts::mounts_of(pid).ok()?.into_iter().find(|mount| is_its(&mount));
     let (told, namespace) = match &report {
         Some(report) => (report.mountpoint.as_ref().map(PathBuf::from), report.namespace),
         None => (None, fs::metadata(format!("/proc/{pid}/ns/mnt")).ok().map(|metadata| metadata.ino())),
@@ -179,7 +180,7 @@ fn of_asked(asked: Asked, mounts: &[MountEntry], own_namespace: u64) -> Line {
 
 /// The line of a mount without a socket of its process.
 fn without_answer(mount: MountEntry, processes: &[u32]) -> Line {
-    let pid = processes.iter().copied().find(|process| is_daemon_of(*process, &mount.mountpoint));
+    let pid = processes.iter().copied().find(|process| is_daemon_of(*process, &mount));
     Line {
         state: if pid.is_some() { State::Silent } else { State::Gone },
         uid: mount.user.unwrap_or_default(),
@@ -201,12 +202,18 @@ fn last_name(mount: &MountEntry) -> String {
 }
 
 /// Whether a process says in its arguments that it mounts a hepfs there: one without a socket, for want of a folder.
-fn is_daemon_of(process: u32, mountpoint: &Path) -> bool {
+fn is_daemon_of(process: u32, mount: &MountEntry) -> bool {
+    let user = fs::metadata(format!("/proc/{process}")).ok().map(|metadata| metadata.uid());
     let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let mut arguments = line.split(|byte| *byte == 0);
     let is_hepfs = arguments.next().is_some_and(|program| program.contains_str("hepfs"));
+    let is_mount = arguments.clone().any(|argument| argument == b"mount");
     let folder = fs::read_link(format!("/proc/{process}/cwd")).unwrap_or_default();
-    is_hepfs && arguments.any(|argument| folder.join(OsStr::from_bytes(argument)) == mountpoint)
+    let is_users = mount.user.is_none() || mount.user == user;
+    is_hepfs
+        && is_mount
+        && is_users
+        && arguments.any(|argument| folder.join(OsStr::from_bytes(argument)) == mount.mountpoint)
 }
 
 /// `MAJOR:MINOR`, as in the list of mounts.

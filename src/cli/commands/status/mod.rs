@@ -104,7 +104,11 @@ impl Arguments {
         let given = printable(&path.display().to_string());
         let resolved = mounts::resolve(path).map_err(Error::io(given.clone()))?;
         let there = mounts::mount_at(&resolved).map_err(Error::io("/proc/self/mountinfo"))?;
-        let chosen: Vec<Line> = lines.into_iter().filter(|line| line.mountpoint.as_ref() == Some(&resolved)).collect();
+        // By the kernel's list: a report may say anything.
+        let device = there.as_ref().filter(|mount| mount.fs_type == HEPFS).map(|mount| mount.device);
+        let is_chosen =
+            |line: &Line| device.is_some() && line.device == device && line.mountpoint.as_ref() == Some(&resolved);
+        let chosen: Vec<Line> = lines.into_iter().filter(is_chosen).collect();
         match there {
             _ if !chosen.is_empty() => Ok(chosen),
             Some(other) if other.fs_type == HEPFS => Err(Error::Usage(format!(

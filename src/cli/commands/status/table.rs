@@ -51,7 +51,9 @@ fn aligned(rows: &[Vec<String>], indent: &str) -> String {
     let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
     let mut text = String::new();
     for row in rows {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        // A width in a format has a limit, which a report of another user can pass.
+        let cells = row.iter().zip(&widths);
+        let cells = cells.map(|(cell, width)| cell.clone() + &" ".repeat(width.saturating_sub(cell.chars().count())));
         text += format!("{indent}{}", cells.collect::<Vec<_>>().join("  ")).trim_end();
         text.push('\n');
     }
@@ -102,7 +104,7 @@ fn details(line: &Line, text: &mut String) {
 
 fn details_of(report: &Report, tell: &mut impl FnMut(&str, &str)) {
     let counter = |name: &str| report.counters.get(name).copied().unwrap_or_default();
-    if report.sources.len() > 1 {
+    if !report.sources.is_empty() {
         tell("sources", &printable(&report.sources.join(", ")));
     }
     let resident = words::memory(report.memory.resident);
@@ -128,6 +130,16 @@ fn details_of(report: &Report, tell: &mut impl FnMut(&str, &str)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_of_any_width_is_aligned() {
+        let long = "x".repeat(70_000);
+        let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
+        assert_eq!(aligned(&[row([&long, "a"]), row(["é", "b"])], ""), {
+            let spaces = " ".repeat(69_999);
+            format!("{long}  a\né{spaces}  b\n")
+        });
+    }
 
     #[test]
     fn users_are_called_by_name() {
