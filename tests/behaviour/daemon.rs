@@ -12,8 +12,8 @@ use hepfs::h5::element::ElementNumber;
 
 use crate::data;
 use crate::support::{
-    HEPFS, LONG, Mounted, Unmount, clear, daemon_of, end_of, family, hepfs, is_mounted, lives, names, run, signal,
-    start, until,
+    HEPFS, LONG, Mounted, Unmount, clear, copy_program, daemon_of, end_of, family, hepfs, is_mounted, lives, names,
+    run, signal, start, until,
 };
 use crate::writer::Writer;
 
@@ -387,7 +387,7 @@ fn workers_are_of_the_program_that_mounted() {
     let (files, program) = (folder.path().join("files"), folder.path().join("hepfs"));
     let mountpoint = folder.path().join("mnt");
     [&files, &mountpoint].iter().for_each(|folder| fs::create_dir(folder).unwrap());
-    fs::copy(HEPFS, &program).unwrap();
+    copy_program(&program);
     for name in ["a.h5", "b.h5"] {
         fs::copy(data("units.h5"), files.join(name)).unwrap();
     }

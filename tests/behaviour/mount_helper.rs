@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use crate::data;
-use crate::support::{HEPFS, LONG, Unmount, daemon_of, end_of, hepfs, is_mounted, lives, run_within, signal, until};
+use crate::support::{
+    LONG, Unmount, copy_program, daemon_of, end_of, hepfs, is_mounted, lives, run_within, signal, until,
+};
 
 /// Whether this process may mount what it wants. Some systems let ordinary users do nothing of this.
 fn is_root() -> bool {
@@ -30,7 +32,7 @@ impl Bench {
         let at = |name: &str| folder.path().join(name);
         ["mnt", "sbin", "bin", "dev"].iter().for_each(|name| fs::create_dir(at(name)).unwrap());
         fs::copy(data("units.h5"), at("run.h5")).unwrap();
-        fs::copy(HEPFS, at("bin/hepfs")).unwrap();
+        copy_program(&at("bin/hepfs"));
         for name in ["mount.hepfs", "mount.fuse.hepfs"] {
             symlink(at("bin/hepfs"), at("bin").join(name)).unwrap();
         }

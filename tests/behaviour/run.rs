@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use crate::data;
-use crate::support::{HEPFS, LONG, end_of, family, lives, must, run_within, signal, within};
+use crate::support::{HEPFS, LONG, copy_program, end_of, family, lives, run_within, signal, within};
 
 /// The folder of one test, with a file of two rows, `run.h5`, the program, and a mark in the environment of all that it
 /// starts.
@@ -37,11 +37,7 @@ impl Bench {
         let folder = tempfile::tempdir().unwrap();
         let bench = Self { folder };
         fs::copy(data("units.h5"), bench.at("run.h5")).unwrap();
-        // The build folder may be closed to other users.
-        // By a program: what another test starts meanwhile would inherit a descriptor that is open for writing, and the
-        // kernel runs no such file.
-        must("cp", ["--".as_ref(), HEPFS.as_ref(), bench.program().as_os_str()]);
-        fs::set_permissions(bench.program(), PermissionsExt::from_mode(0o755)).unwrap();
+        copy_program(&bench.program());
         if is_root() {
             for name in ["", "run.h5"] {
                 std::os::unix::fs::chown(bench.at(name), Some(65534), Some(65534)).unwrap();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::data;
-use crate::support::{HEPFS, LONG, end_of, lives, must, run_within, signal, until};
+use crate::support::{LONG, copy_program, end_of, lives, run_within, signal, until};
 
 /// A folder with the program, a file `run.h5` that all may read, a runtime folder for each user, and a mark in the
 /// environment of all that is started.
@@ -39,10 +39,7 @@ impl Bench {
         fs::set_permissions(bench.at(""), PermissionsExt::from_mode(0o777)).unwrap();
         fs::copy(data("units.h5"), bench.at("run.h5")).unwrap();
         fs::set_permissions(bench.at("run.h5"), PermissionsExt::from_mode(0o644)).unwrap();
-        // The build folder may be closed to other users. By a program: what another test starts meanwhile would inherit
-        // a descriptor that is open for writing, and the kernel runs no such file.
-        must("cp", ["--".as_ref(), HEPFS.as_ref(), bench.at("hepfs").as_os_str()]);
-        fs::set_permissions(bench.at("hepfs"), PermissionsExt::from_mode(0o755)).unwrap();
+        copy_program(&bench.at("hepfs"));
         bench
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::data;
-use crate::support::HEPFS;
+use crate::support::copy_program;
 
 /// What the user does, as a shell script: `$0` is the program, `$1` a folder of the user's own.
 const SCRIPT: &str = r#"
@@ -68,10 +68,8 @@ fn an_ordinary_user_mounts_reads_and_unmounts() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::set_permissions(at, PermissionsExt::from_mode(0o777)).unwrap();
-    // The build folder may be closed to other users.
     let program = at.join("hepfs");
-    fs::copy(HEPFS, &program).unwrap();
-    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    copy_program(&program);
     let copy = |name: &str, mode: u32| {
         let path = at.join(name);
         fs::copy(data("units.h5"), &path).unwrap();

@@ -179,6 +179,15 @@ pub fn hepfs<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output 
     run(HEPFS, arguments)
 }
 
+/// Copies the program to a place that other users may read; the build folder may be closed to them.
+///
+/// Another process copies: what another test starts meanwhile would inherit a descriptor that is open for writing, and
+/// the kernel runs no such file.
+pub fn copy_program(place: &Path) {
+    must("cp", ["--".as_ref(), HEPFS.as_ref(), place.as_os_str()]);
+    std::fs::set_permissions(place, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
 /// Runs a program that must succeed; what it wrote, as text.
 pub fn must<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> String {
     String::from_utf8(programs::must(program, arguments)).unwrap()
