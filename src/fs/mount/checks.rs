@@ -29,21 +29,6 @@ fn is_dead(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOTCONN | libc::ECONNABORTED))
 }
 
-/// The absolute path without symbolic links. It also resolves a mount point whose daemon died: nobody can look at its
-/// last component.
-pub fn resolve(path: &Path) -> io::Result<PathBuf> {
-    match path.canonicalize() {
-        Err(error) if is_dead(&error) => {
-            let absolute = std::path::absolute(path)?;
-            match (absolute.parent(), absolute.file_name()) {
-                (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
-                _ => Err(error),
-            }
-        }
-        resolved => resolved,
-    }
-}
-
 /// Whether the daemon of a mount is gone. One that hangs is not.
 fn is_stale(path: &Path) -> bool {
     let (sender, answer) = bounded(1);
@@ -58,7 +43,7 @@ fn is_stale(path: &Path) -> bool {
 /// Checks that a directory can be mounted on, and resolves its symbolic links.
 pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
     let refuse = MountError::at(path);
-    let resolved = resolve(path).map_err(|error| match error.kind() {
+    let resolved = mounts::resolve(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => MountError::NoMountpoint(path.to_owned()),
         _ => refuse(error),
     })?;
