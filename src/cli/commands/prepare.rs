@@ -9,6 +9,7 @@ use bstr::ByteSlice;
 use clap::Args;
 
 use crate::activity::Unit;
+use crate::activity::words;
 use crate::cli::Error;
 use crate::cli::options::{FileOptions, Showing};
 use crate::cli::place::{NamedPlaces, Place, RequestedPlace};
@@ -170,7 +171,7 @@ fn one(arguments: &Arguments, asked: &RequestedPlace, watched: &Watched) -> Resu
     parts.extend((was_kept > 0).then(|| format!("{was_kept} kept before")));
     parts.extend((arithmetic > 0).then(|| format!("{arithmetic} take no pass")));
     parts.extend((failures > 0).then(|| format!("{failures} failed")));
-    let decoded = progress::bytes(place.session.store.counters().bytes_decoded.get());
+    let decoded = words::bytes(place.session.store.counters().bytes_decoded.get());
     let what = if tasks.is_empty() && failures == 0 {
         "nothing here takes a pass".to_owned()
     } else {

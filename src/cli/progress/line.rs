@@ -1,5 +1,6 @@
 //! The line about work that goes on, as wide as a terminal, and the one for a log.
 
+use crate::activity::words::count;
 use crate::activity::{Unit, WorkReport};
 use crate::views::printable;
 
@@ -83,12 +84,6 @@ fn amount(report: &WorkReport) -> Option<String> {
     Some(format!("{}{of} {unit}", done.unwrap_or_default()))
 }
 
-/// Bytes as people write them: `412 MB`.
-pub(in crate::cli) fn bytes(count: u64) -> String {
-    let (scale, unit) = scale(count as f64, Unit::Bytes);
-    format!("{} {unit}", number(count as f64 / scale))
-}
-
 fn rate(report: &WorkReport) -> Option<String> {
     let rate = report.per_second.filter(|rate| *rate > 0.0 && report.unit != Unit::Blocks)?;
     let (scale, unit) = scale(rate, report.unit);
@@ -116,12 +111,8 @@ fn number(value: f64) -> String {
     if value < 9.95 && value.fract() != 0.0 {
         return format!("{value:.1}");
     }
-    let digits = format!("{value:.0}");
-    let grouped = digits.char_indices().flat_map(|(at, digit)| {
-        let divider = (at > 0 && (digits.len() - at).is_multiple_of(3)).then_some(' ');
-        divider.into_iter().chain([digit])
-    });
-    grouped.collect()
+    // A float becomes the nearest integer that there is.
+    count(value.round() as u64)
 }
 
 /// Time passed, and time left if it is known: `1:24, 1:12 left`.

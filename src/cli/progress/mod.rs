@@ -21,7 +21,6 @@ use clap::ValueEnum;
 use parking_lot::Mutex;
 use serde::Serialize;
 
-pub(super) use self::line::bytes;
 use self::schedule::Schedule;
 pub(super) use self::screen::{AboveLine, Out, above, begin_output};
 use super::Error;

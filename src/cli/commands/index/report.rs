@@ -4,6 +4,7 @@ use std::io::{BufWriter, Write};
 
 use serde_json::json;
 
+use crate::activity::words;
 use crate::cli::tables::InFile;
 use crate::cli::{Error, progress};
 use crate::indexes::{IndexDescription, State};
@@ -52,7 +53,7 @@ pub(in crate::cli) fn line(one: &IndexDescription) -> String {
         one.path,
         one.columns.join(", "),
         one.revision,
-        progress::bytes(one.bytes),
+        words::bytes(one.bytes),
     );
     for detail in [one.rule, one.place.as_deref(), one.found.as_deref()].into_iter().flatten() {
         line.push_str(": ");
