@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use crate::data;
-use crate::support::{HEPFS, LONG, copy_program, end_of, family, lives, run_within, signal, within};
+use crate::support::{HEPFS, LONG, copy_program, end_of, family, marked, run_within, signal, within};
 
 /// The folder of one test, with a file of two rows, `run.h5`, the program, and a mark in the environment of all that it
 /// starts.
@@ -94,13 +94,7 @@ impl Bench {
 
     /// The living processes that carry the mark.
     fn left(&self) -> Vec<u32> {
-        let mark = format!("MARK={}", self.folder.path().display());
-        let is_ours = |id: &u32| {
-            let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes()) && lives(*id)
-        };
-        let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        all.filter(is_ours).collect()
+        marked(&format!("MARK={}", self.folder.path().display()))
     }
 
     /// Nothing is left: no process, no mount, and one empty folder.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::data;
-use crate::support::{LONG, copy_program, end_of, lives, run_within, signal, until};
+use crate::support::{LONG, copy_program, end_of, lives, marked, run_within, signal, until};
 
 /// A folder with the program, a file `run.h5` that all may read, a runtime folder for each user, and a mark in the
 /// environment of all that is started.
@@ -147,13 +147,7 @@ impl Bench {
 
     /// The living processes that carry the mark.
     fn left(&self) -> Vec<u32> {
-        let mark = format!("MARK={}", self.folder.path().display());
-        let is_ours = |id: &u32| {
-            let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes()) && lives(*id)
-        };
-        let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        all.filter(is_ours).collect()
+        marked(&format!("MARK={}", self.folder.path().display()))
     }
 }
 

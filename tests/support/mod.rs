@@ -92,6 +92,16 @@ impl Drop for Mounted {
     }
 }
 
+/// The living processes with this variable in their environment, `NAME=VALUE`.
+pub fn marked(variable: &str) -> Vec<u32> {
+    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    all.filter(|id| {
+        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|one| one == variable.as_bytes()) && lives(*id)
+    })
+    .collect()
+}
+
 /// A mount point that is cleared in the end.
 pub struct Unmount(pub PathBuf);
 
