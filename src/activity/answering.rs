@@ -1,4 +1,4 @@
-//! Answers on a Unix socket with the report of this process, in JSON. Who connects has asked; the end of the stream
+//! Answers on a Unix socket with the report of this process, in JSON. A connection is the question; the end of the stream
 //! ends the answer.
 //!
 //! One thread answers, and no request of a mount waits for it. Without a folder for the socket, the process goes on,
@@ -17,13 +17,13 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 
-use super::folders::{self, Folder};
+use super::folders::{self, SocketFolder};
 use super::report;
 
 /// Time between two looks at the socket's name.
 const LOOK: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
-/// Longest time for an answer: who does not take it is left alone.
+/// Longest time to send an answer.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Pause after a failed `accept`, as with no descriptor left.
@@ -54,7 +54,7 @@ struct State {
 /// A name that the socket has.
 #[derive(Debug)]
 struct Bound {
-    folder: Folder,
+    folder: SocketFolder,
     name: String,
 }
 
@@ -98,7 +98,7 @@ impl Drop for Bound {
 impl Bound {
     /// Whether the path of the socket still leads to it.
     fn is_there(&self) -> bool {
-        Folder::own(self.folder.path.clone()).is_ok_and(|folder| folder.identity == self.folder.identity)
+        SocketFolder::own(self.folder.path.clone()).is_ok_and(|folder| folder.identity == self.folder.identity)
             && self.folder.at(&self.name).symlink_metadata().is_ok()
     }
 }
@@ -173,7 +173,7 @@ fn bind(name: &str) -> io::Result<(Bound, UnixListener)> {
 }
 
 fn bind_in(place: PathBuf, name: &str) -> io::Result<(Bound, UnixListener)> {
-    let folder = Folder::own(place)?;
+    let folder = SocketFolder::own(place)?;
     // Under its name it listens already: one that refuses is taken for left over.
     let hidden = folder.at(&format!(".{name}"));
     let listener = UnixListener::bind(&hidden)?;

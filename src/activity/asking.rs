@@ -11,7 +11,7 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::answering::is_own;
-use super::folders::{self, Folder};
+use super::folders::{self, SocketFolder};
 use super::{Report, report};
 
 /// Longest wait for all answers together. A process that takes longer is stopped, or hangs.
@@ -165,7 +165,7 @@ enum Call {
 }
 
 /// Connects to a socket without waiting.
-fn call(folder: &Folder, name: &str) -> Call {
+fn call(folder: &SocketFolder, name: &str) -> Call {
     let path = folder.at(name);
     // Root must not be led to another socket.
     let is_theirs = path

@@ -24,7 +24,7 @@ const SHARED: &str = "/tmp";
 
 /// A folder of sockets, held open: whatever happens to its name, this one was looked at.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct SocketFolder {
     /// Its path.
     pub path: PathBuf,
     /// The user whom it belongs to.
@@ -34,7 +34,7 @@ pub(super) struct Folder {
     open: File,
 }
 
-impl Folder {
+impl SocketFolder {
     /// Opens a folder that its owner alone can enter.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ pub(super) fn places() -> Vec<PathBuf> {
 }
 
 /// The folders of this user, or of all users if this is root.
-pub(super) fn all() -> Vec<Folder> {
+pub(super) fn all() -> Vec<SocketFolder> {
     let user = geteuid();
     let mut paths: BTreeSet<PathBuf> = places().into_iter().collect();
     // The user may be logged in elsewhere.
@@ -111,9 +111,10 @@ pub(super) fn all() -> Vec<Folder> {
         paths.extend(shared);
     }
     let mut seen = BTreeSet::new();
-    let open =
-        |path: PathBuf| Folder::open(path).inspect_err(|error| tracing::debug!("a folder of sockets: {error}")).ok();
-    let trusted = |folder: &Folder| user.is_root() || folder.owner == user.as_raw();
+    let open = |path: PathBuf| {
+        SocketFolder::open(path).inspect_err(|error| tracing::debug!("a folder of sockets: {error}")).ok()
+    };
+    let trusted = |folder: &SocketFolder| user.is_root() || folder.owner == user.as_raw();
     paths.into_iter().filter_map(open).filter(trusted).filter(|folder| seen.insert(folder.identity)).collect()
 }
 
@@ -138,7 +139,7 @@ mod tests {
     fn a_folder_of_this_user_alone_is_trusted() {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("hepfs");
-        let folder = Folder::own(path.clone()).unwrap();
+        let folder = SocketFolder::own(path.clone()).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         // Its contents are those of the folder that was opened, whatever has its name now.
         fs::write(path.join("a"), "").unwrap();
@@ -147,12 +148,12 @@ mod tests {
         assert_eq!(folder.names().unwrap(), ["a"]);
 
         fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-        assert!(Folder::own(path.clone()).is_err(), "others may enter it");
+        assert!(SocketFolder::own(path.clone()).is_err(), "others may enter it");
         fs::remove_dir(&path).unwrap();
         symlink(top.path().join("other"), &path).unwrap();
-        assert!(Folder::own(path.clone()).is_err(), "a link");
+        assert!(SocketFolder::own(path.clone()).is_err(), "a link");
         fs::remove_file(&path).unwrap();
         fs::write(&path, "").unwrap();
-        assert!(Folder::own(path).is_err(), "a file");
+        assert!(SocketFolder::own(path).is_err(), "a file");
     }
 }

@@ -88,7 +88,7 @@ type Teller = Box<dyn Fn(&mut Report) + Send>;
 
 static TELLERS: Mutex<Vec<Teller>> = Mutex::new(Vec::new());
 
-/// When the first part of the process described itself: its beginning, as far as people notice.
+/// The first description. It counts as the beginning of the process.
 static BEGAN: LazyLock<(Instant, SystemTime)> = LazyLock::new(|| (Instant::now(), SystemTime::now()));
 
 /// Has each report of this process contain what `tell` adds. `tell` must not wait for requests.
@@ -123,7 +123,7 @@ fn resident() -> u64 {
 }
 
 impl Report {
-    /// One line of all that is told about a mount but its name, for systemd.
+    /// Renders the line of `hepfs status` without the name of the mount, for systemd.
     pub fn line(&self) -> String {
         let served = self.mountpoint.is_some().then(|| format!("{} served", bytes(self.bytes_served)));
         let errors = match self.errors {

@@ -81,7 +81,7 @@ pub struct RequestReport {
     pub median: f64,
     /// Their 99th percentile, 13 % off at most.
     pub percentile_99: f64,
-    /// How many took at most so many seconds, for each of some bounds.
+    /// Pairs: seconds, and the number of requests that took no longer.
     pub at_most: Vec<(f64, u64)>,
 }
 
@@ -94,11 +94,10 @@ pub struct Timer {
     began: Instant,
 }
 
-/// The thread of this process that asks its own mount, whether it still answers; 0: none.
+/// The thread that checks that the mount of this process answers; 0: none.
 static OWN_THREAD: AtomicU32 = AtomicU32::new(0);
 
-/// Has requests of the calling thread not be counted: it looks whether this process's own mount answers. There is one
-/// such thread.
+/// Leaves requests of the calling thread out of the counts. One thread checks that the mount of this process answers.
 pub fn count_not_this_thread() {
     OWN_THREAD.store(gettid().as_raw_pid().cast_unsigned(), Ordering::Relaxed);
 }
@@ -140,7 +139,7 @@ impl Requests {
                 step.fetch_add(1, Ordering::Relaxed);
             }
         }
-        // The kernel closes files when it likes to.
+        // The kernel closes files long after their last use.
         if kind != RequestKind::Other {
             self.last.store(nanoseconds(now.saturating_duration_since(self.began)).max(1), Ordering::Relaxed);
         }

@@ -32,7 +32,7 @@ const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 const QUESTION: &str = ".hepfs/stats";
 
 /// A mount that can be asked.
-pub(super) struct Asked {
+pub(super) struct OwnMount {
     /// Where it is mounted.
     pub mountpoint: PathBuf,
     /// Major and minor device number; `None`: not known.
@@ -58,7 +58,7 @@ impl Notifier {
     ///
     /// # Errors
     /// If there is a manager, but no socket to it, or no thread.
-    pub fn start(asked: Asked) -> io::Result<Option<Self>> {
+    pub fn start(asked: OwnMount) -> io::Result<Option<Self>> {
         let Some(address) = env::var_os(SOCKET) else { return Ok(None) };
         let manager = Arc::new(Manager::new(&address)?);
         let is_over = Arc::new(AtomicBool::new(false));
@@ -90,7 +90,7 @@ impl Manager {
     }
 
     /// Asks the mount, and tells of it, until the end.
-    fn tell_of(&self, asked: &Asked, is_over: &AtomicBool) {
+    fn tell_of(&self, asked: &OwnMount, is_over: &AtomicBool) {
         activity::count_not_this_thread();
         let mut is_ready = false;
         let mut last = String::new();
@@ -134,7 +134,7 @@ fn watchdog() -> Option<Duration> {
     Some(Duration::from_micros(microseconds))
 }
 
-impl Asked {
+impl OwnMount {
     /// Waits for an answer of the mount, through the kernel: for ever, if it hangs. A mount that has no path here any
     /// more (detached, or below another one) cannot be asked, and counts as one that answers.
     fn answers(&self) -> io::Result<()> {

@@ -23,7 +23,7 @@ pub struct MountEntry {
     pub mountpoint: PathBuf,
     /// File system type: `fuse.hepfs` for mounts of hepfs.
     pub fs_type: String,
-    /// The source as named by who mounted; any bytes.
+    /// The name of the source; any bytes.
     pub source: BString,
     /// The user who made a FUSE mount.
     pub user: Option<u32>,

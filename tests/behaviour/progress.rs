@@ -80,7 +80,7 @@ fn long_commands_write_a_line_to_a_log_within_10_s() {
     }
 }
 
-/// Runs a command for some time on a terminal of so many columns; all that it wrote, and to a file if there is one.
+/// Runs a command for some time on a terminal with this number of columns; returns all that it wrote there.
 fn on_terminal(columns: u16, seconds: f64, command: &[&str], folder: &Path) -> String {
     const SCRIPT: &str = "
 import fcntl, os, pty, select, signal, struct, sys, termios, time

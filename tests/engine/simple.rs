@@ -191,7 +191,7 @@ fn damaged_files_are_what_the_worker_says_or_left_to_it() {
     assert!(mutants > 300 && simple > 10, "{simple} of {mutants} mutants are simple");
 }
 
-/// `cargo xtask check simple` runs this: every file below a folder, and every so manieth mutant.
+/// `cargo xtask check simple` runs this: every file below a folder, and every `HEPFS_SIMPLE_STEP`th mutant.
 #[test]
 #[ignore = "takes long"]
 fn campaign() {

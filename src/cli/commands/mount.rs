@@ -26,7 +26,7 @@ use tracing::Level;
 use super::run::server_of;
 use crate::activity::Answering;
 use crate::cli::limits::allow_open_files;
-use crate::cli::notify::{Asked, Notifier};
+use crate::cli::notify::{Notifier, OwnMount};
 use crate::cli::options::{FileOptions, ParquetOptions, ReadingOptions, Showing};
 use crate::cli::progress::Watched;
 use crate::cli::reporting::{self, OfMount};
@@ -238,7 +238,7 @@ impl Served {
 
     /// Serves until a signal or an unmount ends it.
     pub fn serve(self) -> Result<ExitCode, Error> {
-        let asked = Asked { mountpoint: self.mount.mountpoint().to_owned(), device: self.mount.device() };
+        let asked = OwnMount { mountpoint: self.mount.mountpoint().to_owned(), device: self.mount.device() };
         let notifier = Notifier::start(asked).unwrap_or_else(|error| {
             tracing::warn!("the service manager hears nothing of this mount: {error}");
             None

@@ -94,7 +94,7 @@ fn end(mountpoint: &Path, arguments: &Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-/// The names of those who hold a mount; `None`: nobody is seen.
+/// The names of the processes that hold a mount; `None`: no such process is seen.
 fn named(holders: &[Holder]) -> Option<String> {
     let named = holders.iter().take(MOST_NAMED).map(|holder| printable(&holder.to_string()));
     let more = holders.len().saturating_sub(MOST_NAMED);

@@ -122,7 +122,7 @@ struct Counting<R> {
 }
 
 impl<R> Counting<R> {
-    /// Counts bytes out of so many; 0: not known.
+    /// Counts bytes of this number in all; 0: not known.
     fn new(reader: R, title: &str, doing: &'static str, bytes: u64) -> Self {
         let work = Work::begin(title, doing, Unit::Bytes);
         work.expect(bytes);

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::lines::{Line, Looked, State};
+use super::lines::{DaemonState, Looked, StatusLine};
 use crate::activity::Report;
 use crate::source::holders::{Hold, Holder};
 use crate::views::printable_json;
@@ -24,7 +24,7 @@ struct Document<'a> {
 
 #[derive(Serialize)]
 struct Entry<'a> {
-    state: State,
+    state: DaemonState,
     mountpoint: Option<String>,
     uid: u32,
     pid: Option<u32>,
@@ -47,7 +47,8 @@ struct HolderEntry<'a> {
 }
 
 pub(super) fn text(looked: &Looked) -> String {
-    let (mounts, commands): (Vec<&Line>, Vec<&Line>) = looked.lines.iter().partition(|line| line.is_mount());
+    let (mounts, commands): (Vec<&StatusLine>, Vec<&StatusLine>) =
+        looked.lines.iter().partition(|line| line.is_mount());
     let document = Document {
         schema: SCHEMA,
         time: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs()),
@@ -59,7 +60,7 @@ pub(super) fn text(looked: &Looked) -> String {
     printable_json(&(serde_json::to_string(&document).unwrap_or_default() + "\n"))
 }
 
-fn entry(line: &Line) -> Entry<'_> {
+fn entry(line: &StatusLine) -> Entry<'_> {
     Entry {
         state: line.state,
         mountpoint: line.mountpoint.as_ref().map(|path| path.to_string_lossy().into_owned()),

@@ -23,7 +23,7 @@ const SETTLING: Duration = Duration::from_millis(200);
 /// Whether the process of a line answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub(super) enum DaemonState {
     /// It has answered.
     Answers,
     /// It lives, and has not answered within a second.
@@ -34,8 +34,8 @@ pub(super) enum State {
 
 /// A mount, or a command.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
-    pub state: State,
+pub(super) struct StatusLine {
+    pub state: DaemonState,
     /// Its mount point; `None`: a command, or not known.
     pub mountpoint: Option<PathBuf>,
     pub uid: u32,
@@ -56,7 +56,7 @@ pub(super) struct Line {
 /// The state of all.
 #[derive(Clone, Debug)]
 pub(super) struct Looked {
-    pub lines: Vec<Line>,
+    pub lines: Vec<StatusLine>,
     /// Processes that were too many to be asked.
     pub left_out: usize,
     pub own_user: u32,
@@ -74,11 +74,11 @@ impl Looked {
         let mut mounts: Vec<MountEntry> =
             mounts::mounts()?.into_iter().filter(|mount| mount.fs_type == HEPFS).collect();
         let own_namespace = fs::metadata("/proc/self/ns/mnt").map_or(0, |metadata| metadata.ino());
-        let mut lines: Vec<Line> =
+        let mut lines: Vec<StatusLine> =
             others.asked.into_iter().map(|asked| of_asked(asked, &mounts, own_namespace)).collect();
         mounts.retain(|mount| {
             let is_seen =
-                |line: &Line| line.device == Some(mount.device) && mount.user.is_none_or(|user| user == line.uid);
+                |line: &StatusLine| line.device == Some(mount.device) && mount.user.is_none_or(|user| user == line.uid);
             (own_user == 0 || mount.user.is_none_or(|user| user == own_user)) && !lines.iter().any(is_seen)
         });
         if !mounts.is_empty() {
@@ -93,7 +93,7 @@ impl Looked {
     }
 }
 
-impl Line {
+impl StatusLine {
     /// Own mounts by path, then jobs, then commands.
     fn key(&self) -> (u32, bool, bool, &Option<PathBuf>, Option<u32>) {
         (self.uid, !self.is_mount(), self.job().is_some(), &self.mountpoint, self.pid)
@@ -145,7 +145,7 @@ impl Line {
 }
 
 /// The line of a process that was asked.
-fn of_asked(asked: Asked, mounts: &[MountEntry], own_namespace: u64) -> Line {
+fn of_asked(asked: Asked, mounts: &[MountEntry], own_namespace: u64) -> StatusLine {
     let Asked { uid, pid, device, report } = asked;
     let device = device.as_deref().and_then(device_number);
     let is_its = |mount: &&MountEntry| Some(mount.device) == device && mount.user.is_none_or(|user| user == uid);
@@ -164,8 +164,8 @@ fn of_asked(asked: Asked, mounts: &[MountEntry], own_namespace: u64) -> Line {
         (None, Some(entry)) => last_name(entry),
         (None, None) => String::new(),
     };
-    Line {
-        state: if report.is_some() { State::Answers } else { State::Silent },
+    StatusLine {
+        state: if report.is_some() { DaemonState::Answers } else { DaemonState::Silent },
         is_detached: entry.is_none() && namespace.is_none() && told.is_some(),
         mountpoint: entry.map(|entry| entry.mountpoint).or(told),
         uid,
@@ -179,10 +179,10 @@ fn of_asked(asked: Asked, mounts: &[MountEntry], own_namespace: u64) -> Line {
 }
 
 /// The line of a mount without a socket of its process.
-fn without_answer(mount: MountEntry, processes: &[u32]) -> Line {
+fn without_answer(mount: MountEntry, processes: &[u32]) -> StatusLine {
     let pid = processes.iter().copied().find(|process| is_daemon_of(*process, &mount));
-    Line {
-        state: if pid.is_some() { State::Silent } else { State::Gone },
+    StatusLine {
+        state: if pid.is_some() { DaemonState::Silent } else { DaemonState::Gone },
         uid: mount.user.unwrap_or_default(),
         pid,
         device: Some(mount.device),

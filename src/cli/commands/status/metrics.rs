@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use super::lines::{Line, Looked, State};
+use super::lines::{DaemonState, Looked, StatusLine};
 use crate::activity::Report;
 use crate::store::Counters;
 use crate::views::printable;
@@ -55,13 +55,13 @@ impl Metrics {
 
 pub(super) fn text(looked: &Looked) -> String {
     let mut metrics = Metrics::default();
-    let mounts: Vec<(&Line, String)> =
+    let mounts: Vec<(&StatusLine, String)> =
         looked.lines.iter().filter(|line| line.is_mount()).map(|line| (line, labels(line, looked.own_user))).collect();
     let answers = || mounts.iter().filter_map(|(line, labels)| Some((line.report.as_ref()?, labels.as_str())));
 
     metrics.family("hepfs_up", "gauge", "Whether the process of the mount answers.");
     for (line, labels) in &mounts {
-        metrics.sample("hepfs_up", labels, u8::from(line.state == State::Answers));
+        metrics.sample("hepfs_up", labels, u8::from(line.state == DaemonState::Answers));
     }
     for (name, kind, help, value) in FAMILIES {
         metrics.family(name, kind, help);
@@ -105,7 +105,7 @@ fn requests<'a, I: Iterator<Item = (&'a Report, &'a str)>>(metrics: &mut Metrics
 }
 
 /// The labels of a mount: as few as tell it from others.
-fn labels(line: &Line, own_user: u32) -> String {
+fn labels(line: &StatusLine, own_user: u32) -> String {
     let mut labels = match (&line.mountpoint, line.job()) {
         (_, Some(job)) => format!("mount=\"(run)\",job=\"{job}\""),
         (Some(path), None) => format!("mount=\"{}\"", escaped(&path.to_string_lossy())),

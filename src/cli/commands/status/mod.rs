@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use self::lines::{Line, Looked};
+use self::lines::{Looked, StatusLine};
 use crate::cli::Error;
 use crate::cli::limits::allow_open_files;
 use crate::cli::signals::{self, INTERRUPTED};
@@ -90,7 +90,7 @@ impl Arguments {
             say!("hepfs: {} processes are left out: more than 1024 of one user", looked.left_out);
         }
         if verbose {
-            looked.lines.iter_mut().for_each(Line::find_holders);
+            looked.lines.iter_mut().for_each(StatusLine::find_holders);
         }
         Ok(match (self.json, self.metrics) {
             (true, _) => json::text(&looked),
@@ -100,15 +100,16 @@ impl Arguments {
     }
 
     /// The lines of one mount point.
-    fn chosen(&self, path: &Path, lines: Vec<Line>) -> Result<Vec<Line>, Error> {
+    fn chosen(&self, path: &Path, lines: Vec<StatusLine>) -> Result<Vec<StatusLine>, Error> {
         let given = printable(&path.display().to_string());
         let resolved = mounts::resolve(path).map_err(Error::io(given.clone()))?;
         let there = mounts::mount_at(&resolved).map_err(Error::io("/proc/self/mountinfo"))?;
         // By the kernel's list: a report may say anything.
         let device = there.as_ref().filter(|mount| mount.fs_type == HEPFS).map(|mount| mount.device);
-        let is_chosen =
-            |line: &Line| device.is_some() && line.device == device && line.mountpoint.as_ref() == Some(&resolved);
-        let chosen: Vec<Line> = lines.into_iter().filter(is_chosen).collect();
+        let is_chosen = |line: &StatusLine| {
+            device.is_some() && line.device == device && line.mountpoint.as_ref() == Some(&resolved)
+        };
+        let chosen: Vec<StatusLine> = lines.into_iter().filter(is_chosen).collect();
         match there {
             _ if !chosen.is_empty() => Ok(chosen),
             Some(other) if other.fs_type == HEPFS => Err(Error::Usage(format!(

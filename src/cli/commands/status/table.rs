@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use super::lines::{Line, Looked};
+use super::lines::{Looked, StatusLine};
 use crate::activity::{Report, words};
 use crate::views::printable;
 
@@ -34,7 +34,7 @@ pub(super) fn text(looked: &Looked, verbose: bool) -> String {
     text
 }
 
-fn cells(line: &Line) -> Vec<String> {
+fn cells(line: &StatusLine) -> Vec<String> {
     let [since, memory, served, errors] = match &line.report {
         Some(report) => {
             let served = if line.is_mount() { words::bytes(report.bytes_served) } else { String::new() };
@@ -71,7 +71,7 @@ fn user_name(users: &str, uid: u32) -> String {
 }
 
 /// The lines that `-v` adds to one.
-fn details(line: &Line, text: &mut String) {
+fn details(line: &StatusLine, text: &mut String) {
     *text += &format!("\n{}\n", line.name());
     let mut tell = |name: &str, what: &str| *text += &format!("  {name:10}{what}\n");
     if let Some(pid) = line.pid {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Fill;
+use super::BytesAt;
 
 /// Bytes of the first read: most small files as a whole, of others most of the metadata.
 const FIRST: u64 = 64 << 10;
@@ -15,7 +15,7 @@ const MOST_READ: u64 = 1 << 20;
 
 /// The bytes of a file.
 pub(super) struct Image<'a> {
-    fill: &'a Fill<'a>,
+    read_at: &'a BytesAt<'a>,
     /// Length of the file.
     length: u64,
     /// End of the addresses in use.
@@ -30,9 +30,9 @@ pub(super) struct Image<'a> {
 
 impl<'a> Image<'a> {
     /// The image of a file of `length` bytes; `None`: reading failed.
-    pub fn new(fill: &'a Fill<'a>, length: u64) -> Option<Self> {
+    pub fn new(read_at: &'a BytesAt<'a>, length: u64) -> Option<Self> {
         let mut image =
-            Self { fill, length, end: length, pieces: BTreeMap::new(), left: MOST_READ, taken: BTreeMap::new() };
+            Self { read_at, length, end: length, pieces: BTreeMap::new(), left: MOST_READ, taken: BTreeMap::new() };
         let first = image.load(0, FIRST.min(length))?;
         let pieces = first.chunks(PIECE as usize).map(<[u8]>::to_vec);
         image.pieces = (0..).zip(pieces).collect();
@@ -85,7 +85,7 @@ impl<'a> Image<'a> {
     fn load(&mut self, begin: u64, length: u64) -> Option<Vec<u8>> {
         self.left = self.left.checked_sub(length)?;
         let mut bytes = vec![0; usize::try_from(length).ok()?];
-        (self.fill)(begin, &mut bytes)?;
+        (self.read_at)(begin, &mut bytes)?;
         Some(bytes)
     }
 }

@@ -36,7 +36,7 @@ use super::Rest;
 use crate::catalogue::{ChunkMap, FileInfo, Group, Link, Object, ObjectId, Target};
 
 /// Reads bytes at an address; `None`: it failed.
-pub type Fill<'a> = dyn Fn(u64, &mut [u8]) -> Option<()> + 'a;
+pub type BytesAt<'a> = dyn Fn(u64, &mut [u8]) -> Option<()> + 'a;
 
 /// Bytes of an address and of a length; files with others are not simple.
 const WIDTH: usize = 8;
@@ -82,8 +82,8 @@ struct Links {
 }
 
 /// Reads the catalogue of a file of `length` bytes. `None`: the file is not simple, or reading failed.
-pub fn read(fill: &Fill<'_>, length: u64) -> Option<SimpleFile> {
-    let mut image = Image::new(fill, length)?;
+pub fn read(read_at: &BytesAt<'_>, length: u64) -> Option<SimpleFile> {
+    let mut image = Image::new(read_at, length)?;
     let (superblock, ranks, root) = superblock(&mut image)?;
     let id = |address| ObjectId { file: 0, address };
     let mut walk = Walk { image, ranks, values: Values::default(), chunks: Vec::new() };
