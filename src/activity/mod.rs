@@ -55,6 +55,8 @@ pub enum Unit {
     Files,
     /// HDF5 objects.
     Objects,
+    /// Steps of unlike work, which take about the same time.
+    Steps,
 }
 
 /// Work under way. It leaves the list when it is dropped.
@@ -68,6 +70,7 @@ struct Entry {
     done: AtomicU64,
     /// 0: not known.
     all: AtomicU64,
+    later: AtomicU64,
     step: Mutex<Step>,
 }
 
@@ -107,7 +110,7 @@ pub struct WorkReport {
     pub seconds: f64,
     /// Units per second over the last 30 s; `None`: too early to tell.
     pub per_second: Option<f64>,
-    /// Seconds left; `None`: not known.
+    /// Seconds left, of later steps as well; `None`: not known.
     pub seconds_left: Option<f64>,
 }
 
@@ -122,6 +125,7 @@ impl Work {
             began,
             done: AtomicU64::new(0),
             all: AtomicU64::new(0),
+            later: AtomicU64::new(0),
             step: Mutex::new(step),
         });
         LIST.lock().insert(entry.number, entry.clone());
@@ -145,6 +149,7 @@ impl Work {
         let mut step = self.0.step.lock();
         step.unit = unit;
         self.0.all.store(0, Ordering::Relaxed);
+        self.0.later.store(0, Ordering::Relaxed);
         self.0.done.store(0, Ordering::Relaxed);
         step.samples = VecDeque::from([(Instant::now(), 0)]);
     }
@@ -158,6 +163,11 @@ impl Work {
     /// Sets the units in all.
     pub fn expect(&self, all: u64) {
         self.0.all.store(all, Ordering::Relaxed);
+    }
+
+    /// Sets how many units of this step take as long as the steps after it. They count for the time left alone.
+    pub fn expect_later(&self, later: u64) {
+        self.0.later.store(later, Ordering::Relaxed);
     }
 
     /// Sets the units done so far. Cheap enough to be called for each block.
@@ -213,6 +223,7 @@ impl Entry {
         let first = step.samples.front().copied().unwrap_or((self.began, 0));
         let over = now.saturating_duration_since(first.0);
         let per_second = (over >= LEAST).then(|| done.saturating_sub(first.1) as f64 / over.as_secs_f64());
+        let later = self.later.load(Ordering::Relaxed);
         let seconds_left = all.zip(per_second.filter(|speed| *speed > 0.0));
         WorkReport {
             source: step.source.clone(),
@@ -223,7 +234,8 @@ impl Entry {
             unit: step.unit,
             seconds: now.saturating_duration_since(self.began).as_secs_f64(),
             per_second,
-            seconds_left: seconds_left.map(|(all, speed)| all.saturating_sub(done) as f64 / speed),
+            seconds_left: seconds_left
+                .map(|(all, speed)| all.saturating_sub(done).saturating_add(later) as f64 / speed),
         }
     }
 }

@@ -190,7 +190,7 @@ impl WorkReport {
         let done = match (self.all, self.unit) {
             (Some(all), _) => format!(" {} %", self.done.min(all).saturating_mul(100) / all.max(1)),
             // The number of blocks tells people nothing.
-            (None, Unit::Blocks) => String::new(),
+            (None, Unit::Blocks | Unit::Steps) => String::new(),
             (None, _) if self.done == 0 => String::new(),
             (None, Unit::Bytes) => format!(" {}", bytes(self.done)),
             (None, Unit::Rows) => format!(" {} rows", count(self.done)),

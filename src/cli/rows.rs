@@ -140,9 +140,16 @@ impl OutputOptions {
     /// Selects the columns that [`OutputOptions::check`] found, in the requested order.
     pub fn choose(&self, table: &mut Table) {
         if !self.columns.is_empty() {
-            let columns = self.columns.iter().filter_map(|name| table.columns.iter().find(|c| c.name == *name));
-            table.columns = columns.cloned().collect();
+            table.columns = self.chosen(table).into_iter().cloned().collect();
         }
+    }
+
+    /// The columns that [`OutputOptions::choose`] selects.
+    pub fn chosen<'a>(&self, table: &'a Table) -> Vec<&'a Column> {
+        if self.columns.is_empty() {
+            return table.columns.iter().collect();
+        }
+        self.columns.iter().filter_map(|name| table.columns.iter().find(|column| column.name == *name)).collect()
     }
 }
 

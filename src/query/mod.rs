@@ -34,5 +34,5 @@ pub use known::answer::UsedIndex;
 pub use predicate::{Condition, Error, Literal, Operator, Predicate, Query, SortKey, expression, path};
 pub use selection::SelectedRows;
 pub use selection::{Explained, Selected, Selection, filtered, selectable};
-pub use sorted::{SortError, first, held, one_zero, places, sort_fields, sort_keys};
+pub use sorted::{SortError, Steps, first, held, one_zero, places, sort_fields, sort_keys};
 pub use values::values_text;

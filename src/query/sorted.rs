@@ -13,17 +13,32 @@ use arrow_array::{Array, ArrayRef, BooleanArray, UInt64Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{ArrowError, DataType, SortOptions};
+use parking_lot::Mutex;
 
 use super::bind::find;
 use super::categories;
 use super::predicate::{Error as QueryError, SortKey};
 use super::selection::joined;
-use crate::source::Interrupt;
-use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, SharedRows, Store, StoredFacts};
+use crate::source::{Interrupt, Interrupted};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, SharedRows, Store, StoredFacts, for_each_part};
 use crate::table::{Column, HeldRows, Table, nan_in};
 
 /// Number of rows to make keys for at once.
 const AT_ONCE: u64 = 1 << 16;
+
+/// Number of keys to sort or merge at once.
+const PART: usize = 1 << 16;
+
+/// Bytes of a row during sorting, besides its key: its place, and its position in two lists.
+const PLACE: u64 = 8 + 2 * size_of::<Position>() as u64;
+
+/// Steps of making a key; of moving it once, or of reading a value; of putting it into order, or of writing it.
+const STEPS_OF_KEY: u64 = 8;
+const STEPS_OF_MOVE: u64 = 1;
+const STEPS_OF_VALUE: u64 = 8;
+
+/// A text takes as long as so many numbers, besides being written.
+const TEXT: u64 = 5;
 
 /// About how many bytes of values to read at once.
 const BYTES_AT_ONCE: u64 = 16 << 20;
@@ -46,6 +61,63 @@ pub enum SortError {
     Rows(#[from] Error),
 }
 
+/// Counts steps of about the same time, some 8 ns: unlike work is weighed by them, so that the time left can be told. To
+/// search a value takes one step.
+#[derive(Debug, Default)]
+pub struct Steps {
+    done: AtomicU64,
+    /// Rows among which are those in order.
+    rows: u64,
+    keys: u64,
+    columns: u64,
+    /// Columns, where a text counts as several.
+    weight: u64,
+    limit: Option<u64>,
+}
+
+impl Steps {
+    /// Weighs the order by so many keys of rows among `rows`, and the columns that are written.
+    pub fn new(rows: u64, keys: usize, limit: Option<u64>, columns: &[&Column]) -> Self {
+        let weight = columns.iter().map(|column| weight(column)).sum();
+        Self { done: AtomicU64::new(0), rows, keys: keys as u64, columns: columns.len() as u64, weight, limit }
+    }
+
+    /// Returns the steps done so far.
+    pub fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, steps: u64) {
+        self.done.fetch_add(steps, Ordering::Relaxed);
+    }
+
+    /// Returns the steps of sorting and writing that many rows.
+    pub fn of(&self, rows: u64) -> u64 {
+        let held = self.limit.map_or(rows, |limit| limit.min(rows));
+        let merges = u64::from(held.div_ceil(PART as u64).next_power_of_two().ilog2());
+        let making = rows.saturating_mul(self.keys).saturating_mul(STEPS_OF_KEY);
+        let moving = held.saturating_mul(1 + merges).saturating_mul(STEPS_OF_MOVE);
+        let holding = self.of_holding(held, self.weight);
+        making.saturating_add(moving).saturating_add(holding).saturating_add(self.of_writing(held))
+    }
+
+    /// Returns the steps of writing that many rows.
+    pub fn of_writing(&self, rows: u64) -> u64 {
+        rows.saturating_mul(self.columns).saturating_mul(STEPS_OF_VALUE)
+    }
+
+    /// Returns the steps of reading columns of this weight and of putting so many of their values into order.
+    fn of_holding(&self, values: u64, weight: u64) -> u64 {
+        let values = values.saturating_mul(STEPS_OF_VALUE);
+        self.rows.saturating_mul(STEPS_OF_MOVE).saturating_add(values).saturating_mul(weight)
+    }
+}
+
+fn weight(column: &Column) -> u64 {
+    let is_narrow = column.rows.as_ref().is_ok_and(|rows| rows.data_type().primitive_width().is_some());
+    if is_narrow { 1 } else { TEXT }
+}
+
 /// Restricts a table to its first `limit` rows.
 pub fn first(table: &mut Table, limit: u64) {
     table.rows = table.rows.min(limit);
@@ -60,7 +132,8 @@ pub fn first(table: &mut Table, limit: u64) {
 }
 
 /// Returns the positions of a table's rows in sorted order, at most the first `limit`: values, then NaN, then nulls, in
-/// either direction. Ordered categories sort by their order. Equal rows keep the order of the file. `done` counts rows.
+/// either direction. Ordered categories sort by their order. Equal rows keep the order of the file. `steps` counts
+/// them.
 ///
 /// # Errors
 /// [`SortError`].
@@ -69,7 +142,7 @@ pub fn places(
     order: &[SortKey],
     limit: Option<u64>,
     store: &Store,
-    (done, interrupt): (&AtomicU64, &Interrupt),
+    (steps, interrupt): (&Steps, &Interrupt),
 ) -> Result<Vec<u64>, SortError> {
     let mut keys = Vec::with_capacity(order.len());
     let mut fields = Vec::with_capacity(order.len());
@@ -82,6 +155,7 @@ pub fn places(
     }
     let converter = RowConverter::new(fields).map_err(|error| Error::unsupported(&table.path, error))?;
     let mut sorter = Sorter { kept: converter.empty_rows(0, 0), converter, places: Vec::new(), most: limit };
+    let keys_of_row = keys.len() as u64;
     let mut start = 0;
     while start < table.rows {
         interrupt.check().map_err(Error::from)?;
@@ -95,16 +169,18 @@ pub fn places(
             let places = if *is_by_place { categories::places(&array) } else { None };
             arrays.extend(sort_keys(places.unwrap_or(array)));
         }
-        sorter.add(&arrays, start).map_err(|error| Error::unsupported(&table.path, error))?;
-        let bytes = sorter.kept.size() as u64 + 16 * sorter.places.len() as u64;
+        let keys = sorter.converter.convert_columns(&arrays);
+        let keys = keys.map_err(|error| Error::unsupported(&table.path, error))?;
+        sorter.add(&keys, start);
+        let bytes = sorter.kept.size() as u64 + PLACE * sorter.places.len() as u64;
         check_room(store, &table.path, "the keys of rows in order", bytes)?;
-        done.fetch_add(range.end - start, Ordering::Relaxed);
+        steps.add((range.end - start) * keys_of_row * STEPS_OF_KEY);
         start = range.end;
     }
-    Ok(sorter.finish())
+    Ok(sorter.finish((steps, interrupt)).map_err(Error::from)?)
 }
 
-/// Returns a table of the rows at `places`, in that order, with its columns in memory. `done` counts values.
+/// Returns a table of the rows at `places`, in that order, with its columns in memory. `steps` counts them.
 ///
 /// # Errors
 /// The rows cannot be read, or take more than half of the memory budget.
@@ -112,7 +188,7 @@ pub fn held(
     mut table: Table,
     places: &[u64],
     store: &Store,
-    (done, interrupt): (&AtomicU64, &Interrupt),
+    (steps, interrupt): (&Steps, &Interrupt),
 ) -> Result<Table, Error> {
     let mut sorted: Vec<(u64, u64)> = places.iter().copied().zip(0..).collect();
     sorted.sort_unstable();
@@ -127,7 +203,7 @@ pub fn held(
     let mut bytes = 0;
     for column in &mut table.columns {
         if let Ok(rows) = &column.rows {
-            column.rows = Ok(gathered(column, rows, &sorted, &ranks, (done, interrupt), &mut |more| {
+            column.rows = Ok(gathered(column, rows, &sorted, &ranks, (steps, interrupt), &mut |more| {
                 bytes = more.saturating_add(bytes);
                 check_room(store, &path, "rows in order", bytes)
             })?);
@@ -155,13 +231,17 @@ fn gathered(
     rows: &Arc<dyn Rows>,
     sorted: &[(u64, u64)],
     ranks: &UInt64Array,
-    (done, interrupt): (&AtomicU64, &Interrupt),
+    (steps, interrupt): (&Steps, &Interrupt),
     count: &mut dyn FnMut(u64) -> Result<(), Error>,
 ) -> Result<Arc<dyn Rows>, Error> {
     let failed = |error: ArrowError| Error::unsupported(&column.path, error);
     // Values are held twice: as read, and in order.
     count(rows.stored_width().unwrap_or(0).saturating_mul(2).saturating_mul(sorted.len() as u64))?;
     let is_counted = rows.stored_width().is_some();
+    // Half of the steps of a value is reading it.
+    let all = steps.of_holding(sorted.len() as u64, weight(column));
+    let reading = all - sorted.len() as u64 * weight(column) * STEPS_OF_VALUE / 2;
+    let mut read = 0;
     let mut parts: Vec<ArrayRef> = Vec::new();
     let mut next = 0;
     while let Some((first, _)) = sorted.get(next) {
@@ -184,17 +264,19 @@ fn gathered(
         };
         parts.push(part);
         next += run.len();
-        done.fetch_add(run.len() as u64, Ordering::Relaxed);
+        let before = std::mem::replace(&mut read, (reading as f64 * (end as f64 / rows.len().max(1) as f64)) as u64);
+        steps.add(read - before);
     }
-    let all = match parts.as_slice() {
+    let held = match parts.as_slice() {
         [] => rows.array(0..0, interrupt)?,
         parts => {
             let all = joined(parts, interrupt).map_err(failed)?;
             arrow_select::take::take(all.as_ref(), ranks, None).map_err(failed)?
         }
     };
+    steps.add(all.saturating_sub(read));
     let hints = Hints { stored: false, ..rows.hints().clone() };
-    Ok(Arc::new(HeldRows::new(all, rows.nullable(), hints)))
+    Ok(Arc::new(HeldRows::new(held, rows.nullable(), hints)))
 }
 
 /// Makes both zeros equal, and all NaN.
@@ -234,7 +316,15 @@ pub fn sort_keys(array: ArrayRef) -> impl Iterator<Item = ArrayRef> {
     is_nan.into_iter().chain([one_zero(array)])
 }
 
-/// Sort keys of rows, and their positions.
+/// The position of a key.
+#[derive(Clone, Copy)]
+struct Position {
+    /// The first bytes of the key: most comparisons need no more, and no other memory.
+    first: u64,
+    at: usize,
+}
+
+/// Sort keys of rows, and their places.
 struct Sorter {
     converter: RowConverter,
     kept: arrow_row::Rows,
@@ -244,33 +334,105 @@ struct Sorter {
 
 impl Sorter {
     /// Adds the keys of successive rows, the first at position `start`.
-    fn add(&mut self, keys: &[ArrayRef], start: u64) -> Result<(), ArrowError> {
-        for (row, place) in self.converter.convert_columns(keys)?.iter().zip(start..) {
+    fn add(&mut self, keys: &arrow_row::Rows, start: u64) {
+        for (row, place) in keys.iter().zip(start..) {
             self.kept.push(row);
             self.places.push(place);
         }
         let most = self.most.and_then(|most| usize::try_from(most).ok());
         if let Some(most) = most.filter(|most| self.places.len() >= most.saturating_mul(2).max(AT_ONCE as usize)) {
-            let mut first = self.sorted();
-            first.truncate(most);
-            let mut kept = self.converter.empty_rows(first.len(), 0);
-            first.iter().for_each(|at| kept.push(self.kept.row(*at)));
-            self.places = first.iter().filter_map(|at| self.places.get(*at).copied()).collect();
-            self.kept = kept;
+            self.cut(most);
         }
-        Ok(())
     }
 
-    /// Returns the positions of the keys in sorted order.
-    fn sorted(&self) -> Vec<usize> {
-        let mut positions: Vec<usize> = (0..self.places.len()).collect();
-        positions.sort_by(|a, b| self.kept.row(*a).cmp(&self.kept.row(*b)));
-        positions
+    /// Compares two keys; equal ones are in the order of the file.
+    fn order(&self, a: &Position, b: &Position) -> std::cmp::Ordering {
+        let rows = || self.kept.row(a.at).cmp(&self.kept.row(b.at));
+        a.first.cmp(&b.first).then_with(rows).then(a.at.cmp(&b.at))
     }
 
-    fn finish(self) -> Vec<u64> {
-        let most = self.most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-        self.sorted().into_iter().take(most).filter_map(|at| self.places.get(at).copied()).collect()
+    fn positions(&self) -> Vec<Position> {
+        let position = |(at, row): (usize, arrow_row::Row)| {
+            let mut first = [0; 8];
+            first.iter_mut().zip(row.data()).for_each(|(to, from)| *to = *from);
+            Position { first: u64::from_be_bytes(first), at }
+        };
+        self.kept.iter().enumerate().map(position).collect()
+    }
+
+    /// Keeps the first `most` keys.
+    fn cut(&mut self, most: usize) {
+        let mut positions = self.positions();
+        if most < positions.len() {
+            positions.select_nth_unstable_by(most, |a, b| self.order(a, b));
+            positions.truncate(most);
+        }
+        positions.sort_unstable_by_key(|position| position.at);
+        let mut kept = self.converter.empty_rows(positions.len(), 0);
+        positions.iter().for_each(|position| kept.push(self.kept.row(position.at)));
+        self.places = positions.iter().filter_map(|position| self.places.get(position.at).copied()).collect();
+        self.kept = kept;
+    }
+
+    /// Returns the places of the keys in sorted order.
+    fn finish(mut self, (steps, interrupt): (&Steps, &Interrupt)) -> Result<Vec<u64>, Interrupted> {
+        if let Some(most) = self.most.and_then(|most| usize::try_from(most).ok()) {
+            self.cut(most);
+        }
+        let moved = |keys: &[Position]| steps.add(keys.len() as u64 * STEPS_OF_MOVE);
+        let mut positions = self.positions();
+        let parts = positions.len().div_ceil(PART) as u64;
+        let unsorted = Mutex::new(positions.chunks_mut(PART));
+        for_each_part(parts, interrupt, |_| {
+            if let Some(part) = { unsorted.lock().next() } {
+                part.sort_unstable_by(|a, b| self.order(a, b));
+                moved(part);
+            }
+            Ok::<_, Interrupted>(())
+        })?;
+        let mut length = PART;
+        let mut merged = if length < positions.len() { positions.clone() } else { Vec::new() };
+        while length < positions.len() {
+            let pairs = positions.chunks(2 * length).zip(merged.chunks_mut(2 * length));
+            let pieces = pairs.flat_map(|(pair, out)| {
+                let (first, second) = pair.split_at(length.min(pair.len()));
+                out.chunks_mut(PART).enumerate().map(move |(piece, out)| (first, second, piece * PART, out))
+            });
+            let pieces = Mutex::new(pieces);
+            for_each_part(parts, interrupt, |_| {
+                if let Some((first, second, start, out)) = { pieces.lock().next() } {
+                    self.merge(first, second, start, out);
+                    moved(out);
+                }
+                Ok::<_, Interrupted>(())
+            })?;
+            std::mem::swap(&mut positions, &mut merged);
+            length = length.saturating_mul(2);
+        }
+        Ok(positions.iter().filter_map(|position| self.places.get(position.at).copied()).collect())
+    }
+
+    /// Writes to `out` what follows the first `start` positions of two sorted lists merged.
+    fn merge(&self, first: &[Position], second: &[Position], start: usize, out: &mut [Position]) {
+        // Of the positions before `start`, those of `first` are counted by halving.
+        let (mut least, mut most) = (start.saturating_sub(second.len()), start.min(first.len()));
+        while least < most {
+            let middle = usize::midpoint(least, most);
+            if self.order(&first[middle], &second[start - middle - 1]).is_le() {
+                least = middle + 1;
+            } else {
+                most = middle;
+            }
+        }
+        let (mut first, mut second) = (first[least..].iter().peekable(), second[start - least..].iter().peekable());
+        for position in out {
+            let next = match (first.peek(), second.peek()) {
+                (Some(a), Some(b)) if self.order(a, b).is_le() => first.next(),
+                (Some(_), None) => first.next(),
+                _ => second.next(),
+            };
+            *position = next.copied().unwrap_or(*position);
+        }
     }
 }
 
@@ -323,6 +485,44 @@ mod tests {
 
     use super::*;
     use crate::store::rows::in_memory::{FACTS, MemoryRows, changed, with_facts};
+
+    #[test]
+    fn keys_of_many_parts_are_in_order_and_equal_ones_keep_theirs() {
+        let part = PART as i64;
+        for rows in [0, 1, part, part + 1, 2 * part, 5 * part + 7] {
+            // Few values, so that most keys have equals in all parts.
+            let values: Vec<i64> = (0..rows).map(|row| row * 7919 % 1009).collect();
+            let converter = RowConverter::new(vec![SortField::new(DataType::Int64)]).unwrap();
+            let mut sorter = Sorter { kept: converter.empty_rows(0, 0), converter, places: Vec::new(), most: None };
+            let keys = sorter.converter.convert_columns(&[Arc::new(Int64Array::from(values.clone()))]).unwrap();
+            sorter.add(&keys, 0);
+            let mut expected: Vec<u64> = (0..rows as u64).collect();
+            expected.sort_by_key(|place| values[*place as usize]);
+            let steps = Steps::default();
+            assert_eq!(sorter.finish((&steps, &Interrupt::new())).unwrap(), expected, "{rows} rows");
+            // All that was announced is counted, besides the keys, which are made before.
+            assert_eq!(steps.done(), steps.of(rows as u64), "{rows} rows");
+        }
+    }
+
+    #[test]
+    fn the_first_keys_stay_and_equal_ones_in_the_order_of_the_file() {
+        let values: Vec<i64> = (0..300_000).map(|row| row * 7919 % 1009).collect();
+        let mut expected: Vec<u64> = (0..values.len() as u64).collect();
+        expected.sort_by_key(|place| values[*place as usize]);
+        for most in [0, 1, 1_000, 70_000, 299_999, 300_000, 400_000] {
+            let converter = RowConverter::new(vec![SortField::new(DataType::Int64)]).unwrap();
+            let mut sorter =
+                Sorter { kept: converter.empty_rows(0, 0), converter, places: Vec::new(), most: Some(most) };
+            for (part, start) in values.chunks(50_000).zip((0..).step_by(50_000)) {
+                let part: ArrayRef = Arc::new(Int64Array::from(part.to_vec()));
+                let keys = sorter.converter.convert_columns(&[part]).unwrap();
+                sorter.add(&keys, start);
+            }
+            let places = sorter.finish((&Steps::default(), &Interrupt::new())).unwrap();
+            assert!(places.iter().eq(expected.iter().take(most as usize)), "{most}");
+        }
+    }
 
     #[test]
     fn first_rows_lie_where_all_rows_do() {

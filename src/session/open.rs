@@ -3,7 +3,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
@@ -11,7 +10,7 @@ use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use super::walk::{Astray, follow, walk};
 use super::{OpenError, Session, Spot, datasets, root};
 use crate::h5;
-use crate::query::{self, BoundPredicate, Predicate, Query, Selection, SortError, expression};
+use crate::query::{self, BoundPredicate, Predicate, Query, Selection, SortError, Steps, expression};
 use crate::source::{self, Interrupt};
 use crate::store::{self, RowRange, Rows, Store};
 use crate::table::{Finding, Table};
@@ -331,14 +330,12 @@ impl OpenTable {
         if order.is_empty() {
             limit.into_iter().for_each(|most| query::first(&mut table, most));
         } else {
-            let places =
-                query::places(&table, &order, limit, store, (&AtomicU64::new(0), &interrupt)).map_err(|error| {
-                    match error {
-                        SortError::Rows(error) => error.into(),
-                        SortError::Query(error) => wrong(error),
-                    }
-                })?;
-            table = query::held(table, &places, store, (&AtomicU64::new(0), &interrupt))?;
+            let counted = (&Steps::default(), &interrupt);
+            let places = query::places(&table, &order, limit, store, counted).map_err(|error| match error {
+                SortError::Rows(error) => error.into(),
+                SortError::Query(error) => wrong(error),
+            })?;
+            table = query::held(table, &places, store, counted)?;
         }
         Ok(Self::new(&self.session, self.path.clone(), Arc::new(table)))
     }

@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use clap::Args;
@@ -17,7 +16,7 @@ use crate::cli::progress::Watched;
 use crate::cli::rows::{self, Keeping, Output, OutputFormat, OutputOptions, OutputTarget, Share};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::table_of;
-use crate::query::{self, BoundPredicate, Explained, Predicate, Query, Selection, SortError, expression};
+use crate::query::{self, BoundPredicate, Explained, Predicate, Query, Selection, SortError, Steps, expression};
 use crate::store;
 use crate::table::Table;
 use crate::views::printable;
@@ -215,12 +214,6 @@ impl RowsRequest<'_> {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Number of columns to write, at least 1.
-    fn width(&self, table: &Table) -> u64 {
-        let columns = if self.writing.columns.is_empty() { table.columns.len() } else { self.writing.columns.len() };
-        columns.max(1) as u64
-    }
-
     fn text(&self) -> &str {
         self.expression.unwrap_or_default()
     }
@@ -245,18 +238,20 @@ impl RowsRequest<'_> {
             let bound = BoundPredicate::trusting(table, &query.predicate, place.session.trust).map_err(explained)?;
             let selection = Selection::new(&table.path, rows, bound, store, None);
             let selection = Arc::new(selection.map_err(failed)?);
-            // Each value counts that is read for conditions or keys, gathered in order, or written. How many there will
-            // be to write follows from the matches so far. Rows in order lie in memory, so writing one takes as little
-            // time as reading a value.
+            // Each value counts that is read for conditions, and what follows for the rows that match. How many these
+            // are follows from the matches so far.
             let search = rows.saturating_mul(selection.columns());
-            let (width, keys) = (self.width(table), query.order.len() as u64);
-            let row = if keys > 0 { 1 } else { width };
-            let later = if keys > 0 { keys.saturating_add(width).saturating_add(row) } else { row };
+            let chosen = self.writing.chosen(table);
+            let width = chosen.len().max(1) as u64;
+            let steps = Arc::new(Steps::new(table.rows, query.order.len(), query.limit, &chosen));
+            let ordered = (!query.order.is_empty()).then(|| steps.clone());
             let (its, limit) = (selection.clone(), most.unwrap_or(u64::MAX));
-            watched.step(Unit::Values, search);
+            watched.step(if ordered.is_some() { Unit::Steps } else { Unit::Values }, search);
+            let row = if ordered.is_some() { steps.of_writing(1) } else { width };
             watched.follow(move || {
                 let found = its.so_far();
-                let later = found.expected.min(limit).saturating_mul(later);
+                let written = found.expected.min(limit).saturating_mul(width);
+                let later = ordered.as_ref().map_or(written, |steps| steps.of(found.expected));
                 (found.rows.saturating_mul(its.columns()), Some(search.saturating_add(later)))
             });
             let found = selection.selected(interrupt).map_err(failed).and_then(|selected| {
@@ -270,23 +265,21 @@ impl RowsRequest<'_> {
                     if let Some(most) = most {
                         query::first(&mut filtered, most);
                     }
-                } else {
-                    let done = Arc::<AtomicU64>::default();
-                    let sorted = done.clone();
-                    watched.follow(move || (search.saturating_add(sorted.load(Ordering::Relaxed)), None));
-                    watched.expect(search.saturating_add(filtered.rows.saturating_mul(later)));
                     watched.turn();
-                    let places = query::places(&filtered, &query.order, query.limit, store, (&done, interrupt));
+                } else {
+                    let sorted = steps.clone();
+                    watched.follow(move || (search.saturating_add(sorted.done()), None));
+                    watched.expect(search.saturating_add(steps.of(filtered.rows)));
+                    watched.turn();
+                    let places = query::places(&filtered, &query.order, query.limit, store, (&steps, interrupt));
                     let places = places.map_err(|error| match error {
                         SortError::Rows(error) => failed(error),
                         SortError::Query(error) => explained(error),
                     })?;
-                    watched.turn();
                     self.writing.choose(&mut filtered);
-                    filtered = query::held(filtered, &places, store, (&done, interrupt)).map_err(failed)?;
-                    before = before.saturating_add(done.load(Ordering::Relaxed));
+                    filtered = query::held(filtered, &places, store, (&steps, interrupt)).map_err(failed)?;
+                    before = before.saturating_add(steps.done());
                 }
-                watched.turn();
                 write(&filtered, Share { before, row }).map(Some)
             });
             let Some(written) = found.transpose() else {

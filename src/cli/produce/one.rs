@@ -30,6 +30,10 @@ use crate::views::printable;
 /// Pieces queued for the writer, per core.
 const WAITING: usize = 2;
 
+/// Values that take as long to write as two take to be looked at, and as a row takes to be sorted: for the time left.
+const WRITTEN_OF_TWO_EXAMINED: u64 = 5;
+const VALUES_OF_SORTED_ROW: u64 = 5;
+
 /// An existing table, and its file.
 type There = (Arc<store::File>, Arc<known::Table>);
 
@@ -160,10 +164,27 @@ impl One<'_> {
         Ok(())
     }
 
+    fn is_to_sort(&self) -> bool {
+        self.job.sort_by.is_some() && self.sorted.get().is_none()
+    }
+
+    /// Number of rows of all inputs, as far as it is known.
+    fn rows(&self) -> u64 {
+        self.inputs.expected().unwrap_or(0)
+    }
+
+    /// Number of values still to write, and to sort, which counts as writing more.
+    fn written_later(&self) -> u64 {
+        let sorting = if self.is_to_sort() { VALUES_OF_SORTED_ROW } else { 0 };
+        self.rows().saturating_mul(sorting.saturating_add(self.inputs.fields.len() as u64))
+    }
+
     /// Sorts the rows, if requested.
     fn sort(&self, target: &TargetFile<'_>) -> Result<(), Error> {
-        let Some(by) = self.job.sort_by.filter(|_| self.sorted.get().is_none()) else { return Ok(()) };
-        self.production.step("sorting", Unit::Rows, self.inputs.expected().unwrap_or(0));
+        let Some(by) = self.job.sort_by.filter(|_| self.is_to_sort()) else { return Ok(()) };
+        self.production.step("sorting", Unit::Rows, self.rows());
+        let writing = self.rows().saturating_mul(self.inputs.fields.len() as u64);
+        self.production.watched.expect_later(writing / VALUES_OF_SORTED_ROW);
         let folder = target.file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let Watched { done, interrupt, .. } = &self.production.watched;
         let sorted =
@@ -299,6 +320,9 @@ impl One<'_> {
         }
         self.begin("looking at the values", columns.len());
         let fields = &self.inputs.fields;
+        if !self.job.running.dry_run {
+            self.production.watched.expect_later(self.written_later().saturating_mul(2) / WRITTEN_OF_TWO_EXAMINED);
+        }
         let fresh = fields.iter().map(|field| {
             let fresh = Profile::unknown(field.data_type());
             Mutex::new(if self.job.options.wants_labels() { fresh.gathering() } else { fresh })
@@ -326,7 +350,7 @@ impl One<'_> {
 
     /// Begins a step that handles all rows of some columns.
     fn begin(&self, doing: &'static str, columns: usize) {
-        let values = self.inputs.expected().unwrap_or(0).saturating_mul(columns as u64);
+        let values = self.rows().saturating_mul(columns as u64);
         self.production.step(doing, Unit::Values, values);
     }
 

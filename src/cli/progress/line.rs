@@ -73,9 +73,14 @@ fn percent(fraction: f64) -> String {
     format!("{:.0} %", (fraction * 100.0).floor())
 }
 
-/// The amount done, of that in all. Blocks mean nothing to people.
+/// Whether the unit means nothing to people.
+fn is_hidden(unit: Unit) -> bool {
+    matches!(unit, Unit::Blocks | Unit::Steps)
+}
+
+/// The amount done, of that in all.
 fn amount(report: &WorkReport) -> Option<String> {
-    if report.unit == Unit::Blocks || report.all.is_none() && report.done == 0 {
+    if is_hidden(report.unit) || report.all.is_none() && report.done == 0 {
         return None;
     }
     let (scale, unit) = scale(report.all.unwrap_or(report.done) as f64, report.unit);
@@ -85,7 +90,7 @@ fn amount(report: &WorkReport) -> Option<String> {
 }
 
 fn rate(report: &WorkReport) -> Option<String> {
-    let rate = report.per_second.filter(|rate| *rate > 0.0 && report.unit != Unit::Blocks)?;
+    let rate = report.per_second.filter(|rate| *rate > 0.0 && !is_hidden(report.unit))?;
     let (scale, unit) = scale(rate, report.unit);
     Some(format!("{} {unit}/s", number(rate / scale)))
 }
@@ -99,6 +104,7 @@ fn scale(units: f64, unit: Unit) -> (f64, String) {
         Unit::Blocks => ("blocks", &[]),
         Unit::Files => ("files", &[]),
         Unit::Objects => ("objects", &[]),
+        Unit::Steps => ("steps", &[]),
     };
     // What would be rounded to 1,000 takes the next unit.
     let step = steps.iter().find(|(scale, _)| units >= scale * 0.9995);

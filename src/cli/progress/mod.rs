@@ -151,6 +151,11 @@ impl Watched {
         self.work.expect(all);
     }
 
+    /// As [`Work::expect_later`].
+    pub fn expect_later(&self, later: u64) {
+        self.work.expect_later(later);
+    }
+
     /// Counts more units as done.
     pub fn add(&self, more: u64) {
         self.done.fetch_add(more, Ordering::Relaxed);
