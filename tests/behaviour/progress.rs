@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{HEPFS, LONG, end_of, family, lives, signal};
+use crate::support::{HEPFS, LONG, end_of, family, lives, must, signal};
 use crate::writer::Writer;
 
 /// Within this time a log has its first line; a busy machine takes a little longer.
@@ -32,8 +32,11 @@ struct Running {
 
 impl Running {
     fn start(log: &Path, arguments: &[&str]) -> Self {
-        let command = Command::new(HEPFS)
-            .args(arguments)
+        Self::of(Command::new(HEPFS).args(arguments), log)
+    }
+
+    fn of(command: &mut Command, log: &Path) -> Self {
+        let command = command
             .current_dir(log.parent().unwrap())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -44,6 +47,11 @@ impl Running {
 
     fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Whether the log has the line that is due after 10 s.
+    fn has_first_line(&self) -> bool {
+        self.log().lines().any(|line| line.starts_with("hepfs: ") && line.contains("0:10 passed"))
     }
 }
 
@@ -60,7 +68,7 @@ fn long_commands_write_a_line_to_a_log_within_10_s() {
     let folder = tempfile::tempdir().unwrap();
     endless(&folder.path().join("run.h5"));
     endless(&folder.path().join("indexed.h5"));
-    let commands: [&[&str]; 7] = [
+    let commands: [&[&str]; 8] = [
         &["cat", "run.h5:t/table.csv"],
         &["query", "run.h5:t", "a = 0"],
         &["export", "run.h5:t", "-o", "/dev/null", "--format=csv"],
@@ -69,14 +77,41 @@ fn long_commands_write_a_line_to_a_log_within_10_s() {
         &["index", "build", "--column=a", "--kind=minmax", "indexed.h5:t"],
         // It waits for its standard input.
         &["import", "-", "--format=csv", "new.h5"],
+        &["demo", "--rows=1000000000", "demo"],
     ];
     let start = |(at, command): (usize, &&[&str])| Running::start(&folder.path().join(format!("{at}.log")), command);
     let started: Vec<Running> = commands.iter().enumerate().map(start).collect();
     std::thread::sleep(FIRST_LINE);
     for (running, command) in started.iter().zip(commands) {
-        let log = running.log();
-        let is_one = |line: &str| line.starts_with("hepfs: ") && line.contains("0:10 passed");
-        assert!(log.lines().any(is_one), "{command:?}: {log:?}");
+        assert!(running.has_first_line(), "{command:?}: {:?}", running.log());
+    }
+}
+
+#[test]
+fn commands_that_wait_for_a_slow_disk_write_a_line_to_a_log_within_10_s() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, library) = (folder.path().join("run.h5"), folder.path().join("slow_reads.so"));
+    endless(&source);
+    std::fs::create_dir(folder.path().join("mnt")).unwrap();
+    let code = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/behaviour/slow_reads.c");
+    must("cc", ["-shared".as_ref(), "-fPIC".as_ref(), "-o".as_ref(), library.as_os_str(), code.as_ref()]);
+    let commands: [&[&str]; 6] = [
+        &["check", "run.h5"],
+        &["index", "verify", "run.h5:t"],
+        &["ls", "run.h5"],
+        &["info", "run.h5"],
+        &["mount", "run.h5", "mnt"],
+        &["run", "run.h5", "--", "true"],
+    ];
+    let start = |(at, arguments): (usize, &&[&str])| {
+        let mut command = Command::new(HEPFS);
+        command.args(*arguments).env("LD_PRELOAD", &library).env("SLOW_FILE", &source);
+        Running::of(&mut command, &folder.path().join(format!("{at}.log")))
+    };
+    let started: Vec<Running> = commands.iter().enumerate().map(start).collect();
+    std::thread::sleep(FIRST_LINE);
+    for (running, command) in started.iter().zip(commands) {
+        assert!(running.has_first_line(), "{command:?}: {:?}", running.log());
     }
 }
 
