@@ -123,8 +123,9 @@ pub(super) fn is_called(words: &[OsString]) -> bool {
         return true;
     }
     match words {
-        [_, source, _, option, _] => {
-            option == "-o" && !source.as_encoded_bytes().starts_with(b"-") && !is_command(source)
+        [_, source, _, options @ ..] if !options.is_empty() => {
+            let are_options = options.chunks(2).all(|pair| matches!(pair, [option, _] if option == "-o"));
+            are_options && !source.as_encoded_bytes().starts_with(b"-") && !is_command(source)
         }
         _ => false,
     }
@@ -189,6 +190,9 @@ fn translate(text: &[u8], is_sloppy: bool) -> Result<Vec<OsString>, Error> {
                 "remount: the options of a mount stay as they are; unmount, and mount anew".into(),
             ));
         }
+        if name.is_empty() {
+            return Err(Error::Usage(format!("{}: there is no name before `=`", option.as_bstr())));
+        }
         let option = option.replace("\"", "");
         let option = MountOption::new(option.as_bstr());
         match option.argument() {
@@ -199,6 +203,9 @@ fn translate(text: &[u8], is_sloppy: bool) -> Result<Vec<OsString>, Error> {
             Err(error @ OptionError::Unknown { .. }) if is_sloppy => mount::warn(&format!("{error}; ignored")),
             Err(error) => return Err(Error::Usage(error.to_string())),
         }
+    }
+    if is_quoted {
+        return Err(Error::Usage(format!("{}: there is no second `\"`", text.as_bstr())));
     }
     Ok(list.into_iter().map(|(_, argument)| argument).collect())
 }
@@ -215,13 +222,25 @@ mod tests {
 
     #[test]
     fn mount_is_told_from_a_command_line() {
-        for called in ["mount.hepfs", "/sbin/mount.fuse.hepfs a b", "hepfs /a/info /b -o ro,dev,suid", "hepfs a b -o x"]
-        {
+        for called in [
+            "mount.hepfs",
+            "/sbin/mount.fuse.hepfs a b",
+            "hepfs /a/info /b -o ro,dev,suid",
+            "hepfs a b -o x",
+            "hepfs a b -o x -o y",
+        ] {
             assert!(is_called(&words(called)), "{called}");
         }
-        for other in
-            ["hepfs", "hepfs a b", "hepfs info a -o b", "hepfs export a -o b", "hepfs help a -o b", "hepfs -v a -o b"]
-        {
+        for other in [
+            "hepfs",
+            "hepfs a b",
+            "hepfs info a -o b",
+            "hepfs export a -o b",
+            "hepfs help a -o b",
+            "hepfs -v a -o b",
+            "hepfs a b -o x -o",
+            "hepfs a b -o x y z",
+        ] {
             assert!(!is_called(&words(other)), "{other}");
         }
     }
@@ -237,6 +256,8 @@ mod tests {
         assert!(refused("ro,cach_size=1G").contains("(did you mean \"cache_size\"?)"));
         assert!(refused("uid=1").starts_with("uid: "));
         assert!(refused("cache_size=1X").contains("1X"));
+        assert_eq!(refused("ro,=5"), "=5: there is no name before `=`");
+        assert_eq!(refused("log_file=\"a,ro"), "log_file=\"a,ro: there is no second `\"`");
         assert!(refused("remount,ro").contains("unmount"));
         assert!(translate(b"uid=1,bsize=4096", true).unwrap().is_empty());
         assert!(translate(b"cache_size=1X", true).is_err());
