@@ -7,6 +7,7 @@ mod measure;
 pub mod metadata;
 mod misfit;
 pub mod npy;
+pub mod page;
 mod pandas;
 pub mod parquet;
 mod printable;
