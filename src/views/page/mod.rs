@@ -16,8 +16,8 @@ use bstr::BString;
 
 pub use group::{ArrayDetails, Details, GroupPage, Member, MemberKind, TableDetails};
 pub use look::{
-    Bars, BarsOf, ColumnLook, Counted, EdgeRows, Label, Labels, Look, Number, Numbers, Order, Picture, Plain, Scale,
-    Stretch, Trace, Values, Width,
+    Bars, BarsOf, Cell, ColumnLook, Counted, EdgeRows, Label, Labels, Look, Number, Numbers, Order, Picture, Plain,
+    Scale, Stretch, Trace, Values, Width,
 };
 pub use table::TablePage;
 

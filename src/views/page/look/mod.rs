@@ -1,10 +1,35 @@
 //! What is known of a table's values without a pass: statistics of blocks where known, and a sample of rows.
+//!
+//! | part | task |
+//! | --- | --- |
+//! | `sample` | where the sample lies, and how much may be decoded |
+//! | `values` | from arrays to numbers and labels |
+//! | `draw` | from these to bars, lines and figures |
+//! | `edges` | the first and the last rows |
+//! | `words` | numbers and instants as people read them |
 
+mod draw;
+mod edges;
+mod sample;
+#[cfg(test)]
+mod tests;
+mod values;
+pub(super) mod words;
+
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::source::Interrupt;
-use crate::store::Error;
-use crate::table::Table;
+use crate::store::statistics::Summary;
+use crate::store::{Error, Rows, for_each_part};
+use crate::table::{Column, Table};
+use draw::Sampled;
+pub use edges::Cell;
+use sample::{Grain, Group};
+use values::{Kind, Piece};
 
 /// Most stretches of rows in a sample.
 pub const STRETCHES: usize = 64;
@@ -85,9 +110,9 @@ pub struct Bars {
     pub of: BarsOf,
     /// Rows of each bar: of the sample, or of all rows if it `rises`.
     pub counts: Vec<u64>,
-    /// Where the first bar begins and the last one ends. Bars of whole numbers begin half a unit before their first.
-    pub ends: [f64; 2],
-    /// The same ends as they are shown: of whole numbers, the first and the last number.
+    /// The first and the last value of the axis, in all digits.
+    pub exact: [String; 2],
+    /// The same as they are shown.
     pub shown: [Number; 2],
     /// The axis.
     pub scale: Scale,
@@ -159,12 +184,14 @@ pub struct Label {
 /// How values run over the rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// One for each stretch, or for each part of the rows, in order.
+    /// One for each stretch, in order.
     pub stretches: Vec<Stretch>,
     /// The axis of least, median and greatest value.
     pub scale: Scale,
-    /// The ends of that axis. `None`: labels have no axis.
+    /// The ends of that axis. `None`: labels have none, and neither have infinite numbers.
     pub ends: Option<[f64; 2]>,
+    /// Whether values lie beyond the ends.
+    pub is_cut: bool,
 }
 
 /// The values of a stretch of rows.
@@ -174,7 +201,8 @@ pub struct Stretch {
     pub rows: u64,
     /// Rows without a value.
     pub missing: u64,
-    /// Least, median and greatest value; of booleans, the share of true ones, thrice. `None`: there is none.
+    /// Least, median and greatest value: of whole numbers and instants, how far above the least of the sample, unless
+    /// the axis is logarithmic. `None`: there is none, or they are labels.
     pub values: Option<[f64; 3]>,
 }
 
@@ -226,19 +254,166 @@ pub enum Order {
 pub struct EdgeRows {
     /// Numbers of these rows.
     pub rows: Vec<u64>,
-    /// The cells of each column with a picture's right to it, row by row. `None`: missing. Columns not read are empty.
-    pub cells: Vec<Vec<Option<String>>>,
+    /// The cells of each column of [`Look::columns`], in the order of the rows. Empty: the column has none.
+    pub cells: Vec<Vec<Cell>>,
+}
+
+/// A column that is read.
+struct Asked {
+    rows: Arc<dyn Rows>,
+    kind: Kind,
+    /// Statistics of all rows, as published.
+    known: Option<Summary>,
+    /// Labels in its set.
+    labels: Option<u64>,
+    /// Whether its rows are those of the table.
+    is_in_table: bool,
+    read: Mutex<Read>,
+}
+
+/// What was read of a column.
+#[derive(Default)]
+struct Read {
+    pieces: BTreeMap<usize, Piece>,
+    cells: [Vec<Cell>; 2],
+    /// Why a part could not be read.
+    failed: Option<String>,
+}
+
+/// A part of what is read: a stretch of the sample, or rows at an end of the table.
+#[derive(Clone, Copy)]
+enum Part {
+    Stretch(usize),
+    Edge(usize),
 }
 
 impl Look {
-    /// Looks at a table. `statistics`: those of blocks that files publish are used; otherwise the same values give the
-    /// same look everywhere. A column that cannot be read says so itself.
+    /// Looks at a table. With `statistics`, those of blocks that files publish are used; without, the same values give
+    /// the same look everywhere. A column that cannot be read says so itself.
     ///
     /// # Errors
     /// [`Error::Interrupted`].
     pub fn of(table: &Table, statistics: bool, interrupt: &Interrupt) -> Result<Self, Error> {
-        let _ = statistics;
-        interrupt.check()?;
-        Ok(Self { rows: table.rows, ..Self::default() })
+        let edges = edges::ranges(table.rows);
+        let asked = table.columns.iter().enumerate().map(|(at, column)| match at {
+            0..MOST_PICTURES => Asked::of(table, column, statistics),
+            _ => Err(Plain::Beyond),
+        });
+        let asked: Vec<Result<Asked, Plain>> = asked.collect();
+        let read: Vec<(usize, &Asked)> =
+            asked.iter().enumerate().filter_map(|(at, one)| Some((at, one.as_ref().ok()?))).collect();
+        let grain = |(at, one): &(usize, &Asked)| {
+            (Grain::of(one.rows.as_ref(), &table.columns[*at].id), one.kind != Kind::Plain)
+        };
+        let groups = sample::plan(&read.iter().map(grain).collect::<Vec<_>>());
+        // Columns that lie in the same chunks are read together, while these are in memory.
+        let parts = groups.iter().flat_map(|group| {
+            let edges = (0..2).filter(|_| group.has_edges).map(Part::Edge);
+            edges.chain((0..group.stretches.len()).map(Part::Stretch)).map(move |part| (group, part))
+        });
+        let parts: Vec<(&Group, Part)> = parts.collect();
+        for_each_part(parts.len() as u64, interrupt, |at| {
+            let (group, part) = parts[at as usize];
+            group.members.iter().try_for_each(|member| read[*member].1.read(group, part, &edges, interrupt))
+        })?;
+        let drawn: Vec<Mutex<Option<ColumnLook>>> = asked.iter().map(|_| Mutex::default()).collect();
+        for_each_part(asked.len() as u64, interrupt, |at| -> Result<(), Error> {
+            let look = match &asked[at as usize] {
+                Ok(asked) => asked.look(),
+                Err(plain) => ColumnLook::plain(plain.clone()),
+            };
+            *drawn[at as usize].lock() = Some(look);
+            Ok(())
+        })?;
+        let rows: Vec<u64> = edges.into_iter().flatten().collect();
+        let cells = asked.iter().map(|one| match one {
+            Ok(one) if one.is_in_table => {
+                let mut cells = std::mem::take(&mut one.read.lock().cells).concat();
+                cells.resize(rows.len(), Cell::Unread);
+                cells
+            }
+            _ => Vec::new(),
+        });
+        let cells = cells.collect();
+        let columns = drawn.into_iter().filter_map(Mutex::into_inner).collect();
+        Ok(Self { rows: table.rows, columns, edges: EdgeRows { rows, cells } })
+    }
+}
+
+impl Asked {
+    fn of(table: &Table, column: &Column, statistics: bool) -> Result<Self, Plain> {
+        let rows = column.shown().map_err(|reason| Plain::Unreadable(reason.to_string()))?;
+        if rows.is_empty() {
+            return Err(Plain::Empty);
+        }
+        let learner = column.learner.as_ref().filter(|learner| statistics && learner.rows() == rows.len());
+        let known = learner.and_then(|learner| learner.shown()).and_then(|known| known.over(0..known.rows()));
+        let known = known.and_then(|known| match column.times() {
+            Some(times) => times.summary(known),
+            None => Some(known),
+        });
+        let labels = column.categories.and_then(|at| table.categories.get(at)).and_then(|set| set.labels.as_ref().ok());
+        let (kind, read) = (Kind::of(rows.data_type()), Mutex::default());
+        Ok(Self { kind, known, labels: labels.map(|labels| labels.len()), is_in_table: column.in_table, rows, read })
+    }
+
+    /// Reads a part.
+    fn read(&self, group: &Group, part: Part, edges: &[Range<u64>; 2], interrupt: &Interrupt) -> Result<(), Error> {
+        let rows = self.rows.as_ref();
+        let failed = match part {
+            Part::Stretch(_) if self.kind == Kind::Plain => return Ok(()),
+            Part::Edge(_) if !self.is_in_table => return Ok(()),
+            Part::Stretch(at) => {
+                match values::read(rows, self.kind, group.stretches[at].clone(), group.most, interrupt) {
+                    Ok(piece) => {
+                        self.read.lock().pieces.extend(piece.map(|piece| (at, piece)));
+                        return Ok(());
+                    }
+                    Err(error) => error,
+                }
+            }
+            Part::Edge(at) => match edges::cells(rows, edges[at].clone(), interrupt) {
+                Ok(cells) => {
+                    self.read.lock().cells[at] = cells;
+                    return Ok(());
+                }
+                Err(error) => error,
+            },
+        };
+        if matches!(failed, Error::Interrupted(_)) {
+            return Err(failed);
+        }
+        self.read.lock().failed.get_or_insert(failed.to_string());
+        Ok(())
+    }
+
+    fn look(&self) -> ColumnLook {
+        let mut read = self.read.lock();
+        if let Some(reason) = read.failed.take() {
+            return ColumnLook::plain(Plain::Unreadable(reason));
+        }
+        let pieces: Vec<Piece> = std::mem::take(&mut read.pieces).into_values().collect();
+        let sampled: u64 = pieces.iter().map(|piece| piece.rows.end - piece.rows.start).sum();
+        let is_whole = sampled == self.rows.len();
+        let of = Sampled {
+            kind: self.kind,
+            rows: self.rows.len(),
+            pieces: &pieces,
+            known: self.known.clone(),
+            labels: self.labels,
+            is_whole,
+        };
+        let (picture, numbers) = of.drawn();
+        let is_enough = is_whole || pieces.len() as u64 >= sample::FEWEST || self.kind == Kind::Plain;
+        let picture = if is_enough { picture } else { Err(Plain::Costly) };
+        let stretches = pieces.into_iter().map(|piece| piece.rows).collect();
+        ColumnLook { picture, numbers, stretches, is_whole }
+    }
+}
+
+impl ColumnLook {
+    /// A column without a picture, of which nothing is known.
+    fn plain(plain: Plain) -> Self {
+        Self { picture: Err(plain), numbers: Numbers::default(), stretches: Vec::new(), is_whole: false }
     }
 }

@@ -1,0 +1,73 @@
+//! The first and the last rows of a table, as text.
+
+use std::ops::Range;
+
+use arrow_array::ArrayRef;
+use bstr::BString;
+
+use crate::source::Interrupt;
+use crate::store::{Error, Rows};
+use crate::views::text::{TextFormat, TextLayout};
+
+/// Rows shown of the beginning of a table, and of its end.
+const SHOWN: [u64; 2] = [6, 2];
+
+/// Most bytes of arrays that the cells of a column are made of.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// Most characters of a cell; what is longer is cut.
+const MOST_CHARACTERS: usize = 200;
+
+/// A cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cell {
+    /// It was not read: reading it would take too much.
+    #[default]
+    Unread,
+    /// It has no value.
+    Missing,
+    /// Its text, cut if it is long.
+    Text(String),
+}
+
+/// The first and the last rows of a table of `rows` rows; all of them, if these are few.
+pub fn ranges(rows: u64) -> [Range<u64>; 2] {
+    let [first, last] = SHOWN;
+    if rows <= first + last { [0..rows, rows..rows] } else { [0..first, rows - last..rows] }
+}
+
+/// The cells of a column in these rows.
+///
+/// # Errors
+/// As [`Rows::array`].
+pub fn cells(rows: &dyn Rows, range: Range<u64>, interrupt: &Interrupt) -> Result<Vec<Cell>, Error> {
+    let mut cells = Vec::new();
+    for row in range {
+        let fits = rows.fitting(row..row + 1, MOST_BYTES, interrupt)?.bytes <= MOST_BYTES;
+        cells.push(if fits { cell(rows.array(row..row + 1, interrupt)?) } else { Cell::Unread });
+    }
+    Ok(cells)
+}
+
+/// The text of the only value of an array.
+fn cell(array: ArrayRef) -> Cell {
+    if array.is_empty() || array.logical_nulls().is_some_and(|nulls| nulls.is_null(0)) {
+        return Cell::Missing;
+    }
+    text(array).map_or(Cell::Unread, |text| Cell::Text(cut(&text)))
+}
+
+/// The text of the only value of an array. `None`: its type has no text.
+pub fn text(array: ArrayRef) -> Option<String> {
+    let mut text = Vec::new();
+    TextLayout::new(TextFormat::Verbatim, [&BString::default()]).render(&[array], &mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A text, cut if it is long.
+pub fn cut(text: &str) -> String {
+    match text.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
