@@ -40,6 +40,11 @@ impl Spot {
 }
 
 impl DirectoryDescription {
+    /// What the directory has, and the opening that it belongs to.
+    pub(super) fn shown(&self) -> (&Arc<Contents>, &Arc<OpenedSource>) {
+        (&self.contents, &self.opened)
+    }
+
     /// The table, if the directory is one.
     pub fn table(&self) -> Option<&Arc<Table>> {
         self.contents.table.as_ref()

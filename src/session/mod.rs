@@ -12,6 +12,7 @@
 //! | `listing` | from a group's links and the claims on them to names, none of them twice |
 //! | `contents`, `directory` | the listing of a directory; its subdirectories |
 //! | `described` | the facts of a directory's `metadata.json` |
+//! | `pages` | the pages to look at, `index.html` |
 //! | `files`, `file`, `recent` | the view behind each name, with the attributes of its object |
 //! | `selections` | the views over selected rows |
 //! | `sources` | files and folders that the user named |
@@ -36,6 +37,7 @@ mod live;
 pub(crate) mod names;
 mod open;
 mod opened;
+pub(crate) mod pages;
 mod recent;
 pub(crate) mod rules;
 pub(crate) mod selections;

@@ -15,7 +15,8 @@ mod tables;
 pub use entries::Formats;
 pub(super) use entries::{
     Child, ColumnView, DirectoryPlace, ElementsForm, GroupPlace, Listing, ListingEntry, METADATA, ShownArray,
+    with_suffix,
 };
 pub(super) use links::{Resolver, Way};
 pub(super) use members::{MemberLister, Namespace, names_of_made};
-pub(super) use tables::{describe_columns, is_of_tables, list, list_columns};
+pub(super) use tables::{column_suffixes, describe_columns, is_of_tables, list, list_columns};

@@ -282,7 +282,8 @@ fn insert_name(value: &mut Map<String, Value>, name: &BString) {
     }
 }
 
-fn attributes_value(attributes: &[Attribute]) -> Value {
+/// Returns the values of attributes, as `metadata.json` has them.
+pub(super) fn attributes_value(attributes: &[Attribute]) -> Value {
     attributes_of(attributes, dialects::is_of_pytables(attributes))
 }
 

@@ -1,31 +1,51 @@
 //! Pages to look at: one HTML file for a table, a group, or a whole source. No script, no request, inline SVG.
 //!
+//! A page is written twice by the same code: once without values, to measure it, and once with them. What is made of
+//! values has a bound, so that the size is known before any is read.
+//!
 //! | part | task |
 //! | --- | --- |
 //! | `look` | what is known of a table's values without a pass: statistics of blocks, and a sample |
+//! | `html` | escaped texts of bounded length, beginning and end of a page |
+//! | `svg` | pictures of columns |
+//! | `snippets` | lines to read a table in several languages |
 //! | `table` | the page of a table |
 //! | `group` | the page of a group, or of a source |
 
 mod group;
+mod html;
 mod look;
+mod snippets;
+mod svg;
 mod table;
+#[cfg(test)]
+mod tests;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use bstr::BString;
 
-pub use group::{ArrayDetails, Details, GroupPage, Member, MemberKind, TableDetails};
+use html::Html;
+
+pub use group::{ArrayDetails, Details, GroupPage, MOST_MEMBERS, Member, MemberKind, TableDetails};
 pub use look::{
-    Bars, BarsOf, Cell, ColumnLook, Counted, EdgeRows, Label, Labels, Look, Number, Numbers, Order, Picture, Plain,
-    Scale, Stretch, Trace, Values, Width,
+    Bars, BarsOf, Cell, ColumnLook, Counted, EdgeRows, Label, Labels, Look, MOST_PICTURES, Number, Numbers, Order,
+    Picture, Plain, Scale, Stretch, Trace, Values, Width, edge_rows,
 };
-pub use table::TablePage;
+pub use table::{TablePage, format_of};
+
+/// Most bytes of a name.
+const MOST_NAME: usize = 240;
+
+/// Most files that a page links to.
+const MOST_FILES: usize = 100;
 
 /// Where a page lies, and what lies beside it.
 #[derive(Clone, Debug, Default)]
 pub struct PagePlace {
     /// The pages above, outermost first: name and relative link. Without links in a page that is written to a file.
-    pub above: Vec<(String, Option<String>)>,
+    pub above: Vec<(String, Option<Vec<u8>>)>,
     /// Name of the page: of the table, the group, or the source.
     pub name: String,
     /// The source.
@@ -36,8 +56,68 @@ pub struct PagePlace {
     pub mounted: Option<PathBuf>,
     /// When the source was changed, in seconds since 1970.
     pub modified: i64,
+    /// Bytes of the source, on its own page.
+    pub bytes: Option<u64>,
     /// Relative link to the findings, such as `../.hepfs/findings`. `None`: the page is written to a file.
     pub findings: Option<String>,
-    /// Files and directories beside the page: name, as shown, and a note, such as `8 columns`.
+    /// Files and directories beside the page: name, as shown, and a note, such as `8 columns`. A directory's ends with
+    /// a slash.
     pub files: Vec<(BString, String)>,
+    /// Names in `columns/`, by the name of the column. Those of the first columns suffice.
+    pub columns: HashMap<BString, Vec<BString>>,
+}
+
+impl PagePlace {
+    /// The name of the source.
+    fn source_name(&self) -> String {
+        self.source.file_name().unwrap_or(self.source.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    /// Writes the way back, and links to the sections of the page.
+    fn navigation(&self, sections: &[(&str, &str)], out: &mut Html) {
+        out.raw("<nav><span>");
+        for (name, link) in &self.above {
+            match link {
+                Some(link) => out.raw("<a class=n href=\"").link(link).raw("\">").text(name, MOST_NAME).raw("</a> › "),
+                None => out.raw("<span class=n>").text(name, MOST_NAME).raw("</span> › "),
+            };
+        }
+        out.raw("</span><span class=jump>");
+        for (link, name) in sections {
+            out.raw(&format!("<a href=\"{link}\">{name}</a> "));
+        }
+        out.raw("</span></nav>\n");
+    }
+
+    /// Writes when the source was changed.
+    fn changed(&self, out: &mut Html) {
+        out.raw(" · changed ").raw(&look::words::minute(self.modified)).raw(" UTC");
+    }
+
+    /// Writes the files beside the page.
+    fn list_files(&self, out: &mut Html) {
+        if self.files.is_empty() {
+            return;
+        }
+        out.raw("<h2 id=files>Files</h2>\n");
+        if self.mounted.is_none() {
+            out.raw("<p class=note>A mount shows the table as these files.</p>\n");
+        }
+        out.raw("<div class=files>");
+        for (name, note) in self.files.iter().take(MOST_FILES) {
+            match self.mounted {
+                Some(_) => out.raw("<a class=n href=\"").link(name).raw("\">"),
+                None => out.raw("<a class=n>"),
+            };
+            out.text(&name.to_string(), MOST_NAME);
+            if !note.is_empty() {
+                out.raw("<small>").text(note, MOST_NAME).raw("</small>");
+            }
+            out.raw("</a>");
+        }
+        if self.files.len() > MOST_FILES {
+            out.raw(&format!("<span class=w>{} more</span>", self.files.len() - MOST_FILES));
+        }
+        out.raw("</div>\n");
+    }
 }

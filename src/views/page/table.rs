@@ -1,32 +1,379 @@
 //! The page of a table.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::{Look, PagePlace};
-use crate::table::Table;
+use arrow_schema::DataType;
+use serde_json::Value;
+
+use super::html::Html;
+use super::look::{ColumnLook, EdgeRows};
+use super::svg::{Drawn, figures};
+use super::{Cell, Look, MOST_PICTURES, PagePlace, Plain, edge_rows, snippets};
+use crate::activity::words::{bytes, count};
+use crate::store::decode::fixed_width;
+use crate::table::{Column, Table, arrow_name};
+use crate::views::metadata::attributes_value;
+
+/// Most columns that a page lists.
+const MOST_COLUMNS: usize = 2000;
+
+/// Most bytes of a name, of a description, and of other texts.
+const MOST_NAME: usize = 240;
+const MOST_DESCRIPTION: usize = 600;
+const MOST_TEXT: usize = 240;
+
+/// Most attributes and findings that a page lists.
+const MOST_ATTRIBUTES: usize = 100;
+const MOST_FINDINGS: usize = 20;
+
+/// Most bytes of pictures and figures of a column, besides the digits of rows.
+const MOST_DRAWN: usize = 3_900;
+
+/// Numbers of rows in the pictures of a column: counts of bars, and the beginnings of stretches.
+const MOST_COUNTS: usize = 130;
+
+/// Most bytes of a cell of the first and last rows, and of its text.
+const MOST_CELL: usize = 76;
+const MOST_CELL_TEXT: usize = 60;
+
+/// Most bytes of what the page says of its sample.
+const MOST_NOTE: usize = 800;
 
 /// The page of a table. Its size follows from the schema alone: what is made of values has a bound, and the rest is
 /// padded.
 #[derive(Debug)]
 pub struct TablePage {
-    _table: Arc<Table>,
-    _place: PagePlace,
+    table: Arc<Table>,
+    place: PagePlace,
+    size: OnceLock<u64>,
+}
+
+/// What a page shows of values.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    look: &'a Look,
+    stored: Option<u64>,
 }
 
 impl TablePage {
     /// The page of a table at a place.
     pub fn new(table: Arc<Table>, place: PagePlace) -> Self {
-        Self { _table: table, _place: place }
+        Self { table, place, size: OnceLock::new() }
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
     }
 
     /// The size in bytes, before any value is read.
     pub fn size(&self) -> u64 {
-        0
+        *self.size.get_or_init(|| self.written(None).size() as u64)
     }
 
     /// The page, exactly as long as [`TablePage::size`] says. `stored`: bytes in the file, if known.
     pub fn render(&self, look: &Look, stored: Option<u64>) -> Vec<u8> {
-        let _ = (look, stored);
-        Vec::new()
+        self.written(Some(Known { look, stored })).padded()
     }
+
+    fn written(&self, known: Option<Known>) -> Html {
+        let (table, place) = (self.table.as_ref(), &self.place);
+        let mut out = Html::default();
+        let source = place.source_name();
+        out.begin(&format!("{} – {source}", place.name), false);
+        let columns = table.columns.len();
+        place.navigation(
+            &[("#columns", "Columns"), ("#rows", "Rows"), ("#read", "Read it"), ("#files", "Files")],
+            &mut out,
+        );
+        out.raw("<h1 class=n>").text(&place.name, MOST_NAME).raw("</h1>\n<p class=sub><b>");
+        out.raw(&count(table.rows)).raw(if table.rows == 1 { "</b> row, <b>" } else { "</b> rows, <b>" });
+        out.raw(&count(columns as u64)).raw(if columns == 1 { "</b> column" } else { "</b> columns" });
+        out.raw(" · ").text(&format_of(table), MOST_TEXT);
+        let stored = known.map(|known| known.stored);
+        out.part(32, stored, "", |out, stored| {
+            if let Some(stored) = stored {
+                out.raw(" · ").raw(&bytes(stored)).raw(" in the file");
+            }
+        });
+        if let Some(decoded) = decoded(table) {
+            out.raw(" · ").raw(&bytes(decoded)).raw(" decoded");
+        }
+        place.changed(&mut out);
+        out.raw("</p>\n");
+        self.findings(&mut out);
+        out.raw("<h2 id=columns>Columns</h2>\n<table class=cols><thead><tr><th scope=col>Column<th scope=col>Values");
+        out.raw("<th scope=col>Over the rows<th scope=col>In numbers</tr></thead>\n<tbody>\n");
+        let mut before: Option<&ColumnLook> = None;
+        for (at, column) in table.columns.iter().enumerate().take(MOST_COLUMNS) {
+            self.column(at, column, &mut out);
+            if at >= MOST_PICTURES {
+                out.raw("<td colspan=3></tr>\n");
+                continue;
+            }
+            let digits = MOST_COUNTS * (table.rows.checked_ilog10().unwrap_or(0) as usize + 1);
+            let drawn = known.and_then(|known| known.look.columns.get(at));
+            let before = std::mem::replace(&mut before, drawn);
+            let instead = "<td colspan=3 class=w>no picture: it would be too large";
+            out.part(MOST_DRAWN + digits, drawn, instead, |out, look| self.drawn(column, look, before, out));
+            out.raw("</tr>\n");
+        }
+        out.raw("</tbody></table>\n<p class=note>");
+        let look = known.map(|known| known.look);
+        out.part(MOST_NOTE, look, "", |out, look| note(look, out));
+        if columns > MOST_PICTURES {
+            out.raw(&format!(" Columns after number {MOST_PICTURES} have no pictures."));
+        }
+        if columns > MOST_COLUMNS {
+            let more = count((columns - MOST_COLUMNS) as u64);
+            out.raw(&format!(" {more} more columns are in <a href=\"metadata.json\">metadata.json</a>."));
+        }
+        out.raw("<br>Over the rows: <span class=nb><span class=\"key kb\"></span>least to greatest</span> ");
+        out.raw("<span class=nb><span class=\"key km\"></span>median</span> ");
+        out.raw("<span class=nb><span class=\"key kx\"></span>missing, by share</span></p>\n");
+        self.rows(look.map(|look| &look.edges), &mut out);
+        out.raw("<h2 id=read>Read it</h2>\n");
+        snippets::tabs(&snippets::of_table(table, place), &mut out);
+        place.list_files(&mut out);
+        attributes(attributes_value(&table.attributes), &mut out);
+        out.end(&source);
+        out
+    }
+
+    fn findings(&self, out: &mut Html) {
+        let findings = &self.table.findings;
+        let link = |out: &mut Html| {
+            if let Some(link) = &self.place.findings {
+                out.raw(" <a href=\"").link(link.as_bytes()).raw("\">All findings of the mount</a>");
+            }
+        };
+        if findings.is_empty() {
+            out.raw("<p class=ok>No findings: the table keeps the rules of its format, as far as was looked.");
+            link(out);
+            out.raw("</p>\n");
+            return;
+        }
+        let many = findings.len();
+        out.raw("<details class=f><summary>").raw(&count(many as u64));
+        out.raw(if many == 1 { " finding" } else { " findings" }).raw(": where the table breaks rules</summary><ul>");
+        for finding in findings.iter().take(MOST_FINDINGS) {
+            out.raw(&format!("<li><b>{}</b> <code>", finding.rule.severity))
+                .text(&finding.path, MOST_TEXT)
+                .raw("</code> ");
+            out.text(&finding.found, MOST_TEXT).raw(" (").text(finding.rule.text, MOST_TEXT).raw(")</li>");
+        }
+        if many > MOST_FINDINGS {
+            out.raw(&format!("<li>{} more</li>", many - MOST_FINDINGS));
+        }
+        out.raw("</ul>");
+        link(out);
+        out.raw("</details>\n");
+    }
+
+    /// Writes what the schema says of a column.
+    fn column(&self, at: usize, column: &Column, out: &mut Html) {
+        out.raw(&format!("<tr id=c{at}><th scope=row>"));
+        if self.place.mounted.is_some() {
+            out.raw("<a class=n href=\"columns/\">").text(&column.name.to_string(), MOST_NAME).raw("</a>");
+        } else {
+            out.raw("<span class=n>").text(&column.name.to_string(), MOST_NAME).raw("</span>");
+        }
+        let shown = column.shown();
+        out.raw("<small>");
+        if let Ok(rows) = &shown {
+            out.text(&arrow_name(rows.data_type()), MOST_TEXT);
+        }
+        if let Some(units) = column.meaning.units.as_ref().filter(|units| !units.is_empty()) {
+            out.raw(if shown.is_ok() { " · <b class=n>" } else { "<b class=n>" }).text(units, MOST_TEXT).raw("</b>");
+        }
+        if column.is_label {
+            out.raw(" · row label");
+        }
+        out.raw("</small>");
+        if let Some(description) = column.meaning.description.as_ref().filter(|text| !text.trim().is_empty()) {
+            out.raw("<p class=n>").text(&one_line(description), MOST_DESCRIPTION).raw("</p>");
+        }
+        if !column.in_table {
+            out.raw("<p class=n>Not in table.*: ").text(&column.why_apart(self.table.rows), MOST_TEXT).raw("</p>");
+        }
+        out.raw("</th>");
+    }
+
+    /// Writes what is known of a column's values.
+    fn drawn(&self, column: &Column, look: &ColumnLook, before: Option<&ColumnLook>, out: &mut Html) {
+        let picture = match &look.picture {
+            Ok(picture) => picture,
+            Err(plain) => {
+                out.raw("<td colspan=2 class=w>").text(&said(plain, look), MOST_TEXT).raw("<td>");
+                if look.numbers.missing.is_some() {
+                    figures(&look.numbers, out);
+                }
+                return;
+            }
+        };
+        let name = column.name.to_string();
+        let rows = column.rows.as_ref().map_or(self.table.rows, |rows| rows.len());
+        let has_same_rows = before.is_some_and(|before| before.picture.is_ok() && before.stretches == look.stretches);
+        let drawn = Drawn { name: &name, units: column.meaning.units.as_deref(), rows, look, has_same_rows };
+        out.raw("<td>");
+        drawn.values(picture, out);
+        out.raw("<td>");
+        drawn.trace(picture, out);
+        out.raw("<td>");
+        figures(&look.numbers, out);
+    }
+
+    /// Writes the first and the last rows.
+    fn rows(&self, edges: Option<&EdgeRows>, out: &mut Html) {
+        let table = &self.table;
+        let columns = table.columns.iter().enumerate().take(MOST_PICTURES).filter(|(_, column)| column.in_table);
+        let columns: Vec<(usize, &Column, bool)> = columns
+            .map(|(at, column)| (at, column, column.shown().is_ok_and(|rows| is_right(rows.data_type()))))
+            .collect();
+        let rows = edge_rows(table.rows);
+        out.raw("<h2 id=rows>First and last rows</h2>\n");
+        if columns.is_empty() || rows.is_empty() {
+            out.raw("<p class=note>There are none.</p>\n");
+            return;
+        }
+        out.raw("<div class=scroll tabindex=0><table class=rows><thead><tr><td></td>");
+        for (_, column, is_right) in &columns {
+            out.raw(if *is_right { "<th scope=col class=r>" } else { "<th scope=col>" });
+            out.raw("<span class=n>").text(&column.name.to_string(), MOST_CELL_TEXT).raw("</span><br><small>");
+            match column.meaning.units.as_ref().filter(|units| !units.is_empty()) {
+                Some(units) => out.text(units, MOST_CELL_TEXT),
+                None => out.raw("&nbsp;"),
+            };
+            out.raw("</small>");
+        }
+        out.raw("</tr></thead>\n<tbody>");
+        let mut next = 0;
+        for (place, row) in rows.iter().enumerate() {
+            out.raw(if *row > next { "<tr class=gap>" } else { "<tr>" });
+            next = row + 1;
+            out.raw("<th scope=row>").raw(&count(*row));
+            for (at, _, is_right) in &columns {
+                let cell = edges.map(|edges| edges.cells.get(*at).and_then(|cells| cells.get(place)));
+                out.part(MOST_CELL, cell, "<td>…", |out, cell| {
+                    let class = if *is_right { "<td class=r>" } else { "<td>" };
+                    match cell {
+                        Some(Cell::Text(text)) => out.raw(class).text(&one_line(text), MOST_CELL_TEXT),
+                        Some(Cell::Missing) if *is_right => out.raw("<td class=\"r x\">missing"),
+                        Some(Cell::Missing) => out.raw("<td class=x>missing"),
+                        Some(Cell::Unread) | None => out.raw(class).raw("…"),
+                    };
+                });
+            }
+            out.raw("</tr>\n");
+        }
+        out.raw("</tbody></table></div>\n");
+        let more = table.columns.len().saturating_sub(MOST_PICTURES);
+        if more > 0 {
+            out.raw(&format!("<p class=note>{} more columns are not shown here.</p>\n", count(more as u64)));
+        }
+    }
+}
+
+/// A text on one line.
+pub fn one_line(text: &str) -> String {
+    text.replace("\r\n", " ").replace(['\n', '\r', '\t'], " ")
+}
+
+/// How a table is kept, as `hepfs info` says it.
+pub fn format_of(table: &Table) -> String {
+    let by = if table.recognised_by == "shape" { "by " } else { "" };
+    let revision = if table.revision.is_empty() { String::new() } else { format!(", {}", table.revision) };
+    format!("{by}{}{revision}", table.dialect)
+}
+
+/// Bytes of all values in memory. `None`: some vary in length.
+fn decoded(table: &Table) -> Option<u64> {
+    let mut all = 0_u64;
+    for column in table.columns.iter().filter(|column| column.in_table) {
+        let rows = column.rows.as_ref().ok()?;
+        let is_fixed = match rows.data_type() {
+            DataType::FixedSizeList(..) | DataType::Struct(_) => rows.stored_width().is_some(),
+            DataType::Dictionary(..) | DataType::Boolean | DataType::FixedSizeBinary(_) => true,
+            other => other.primitive_width().is_some() || rows.stored_width().is_some(),
+        };
+        let width = rows.stored_width().unwrap_or_else(|| fixed_width(rows.data_type()));
+        all = all.saturating_add(rows.len().saturating_mul(is_fixed.then_some(width)?));
+    }
+    Some(all)
+}
+
+/// Whether cells of a type stand at the right.
+fn is_right(data_type: &DataType) -> bool {
+    data_type.is_numeric() || matches!(data_type, DataType::Duration(_))
+}
+
+/// Says why a column has no picture.
+fn said(plain: &Plain, look: &ColumnLook) -> String {
+    match plain {
+        Plain::Beyond => String::new(),
+        Plain::Empty => "no rows".to_owned(),
+        Plain::Missing if look.is_whole => "no picture: there is no value".to_owned(),
+        Plain::Missing => "no picture: there is no value in the sample".to_owned(),
+        Plain::Type => "no picture: values of this type have neither an order nor labels".to_owned(),
+        Plain::Costly => "no picture: too much would have to be decoded".to_owned(),
+        Plain::Unreadable(reason) => format!("cannot be read: {reason}"),
+    }
+}
+
+/// Says what pictures and figures are made of.
+fn note(look: &Look, out: &mut Html) {
+    let drawn = look.columns.iter().filter(|column| column.picture.is_ok());
+    let drawn: Vec<&ColumnLook> = drawn.collect();
+    let (all, sampled) = (count(look.rows), drawn.iter().filter(|column| !column.is_whole).count());
+    if sampled == 0 {
+        out.raw(&format!("Pictures and figures: of all {all} rows."));
+    } else {
+        let rows = |column: &ColumnLook| column.stretches.iter().map(|rows| rows.end - rows.start).sum::<u64>();
+        let typical = drawn.iter().filter(|column| !column.is_whole).max_by_key(|column| rows(column));
+        let (stretches, of) = typical.map_or((0, 0), |column| (column.stretches.len(), rows(column)));
+        out.raw(&format!("Pictures, and figures with ≈: of {} rows, {stretches} stretches evenly spread", count(of)));
+        let fewer = drawn.iter().filter(|column| rows(column) < of).count();
+        match fewer {
+            0 => out.raw("."),
+            1 => out.raw("; of one column fewer, so that no more than 64 MiB are decoded."),
+            many => {
+                out.raw(&format!("; of {} columns fewer, so that no more than 64 MiB are decoded.", count(many as u64)))
+            }
+        };
+        out.raw(&format!(" Other figures: of all {all} rows."));
+    }
+    if drawn.iter().any(|column| matches!(&column.picture, Ok(picture) if picture.values.rises()) && !column.is_whole) {
+        out.raw(" Bars of columns that rise count all rows, those between stretches in proportion.");
+    }
+    let costly = look.columns.iter().filter(|column| column.picture == Err(Plain::Costly)).count();
+    if costly > 0 {
+        let columns =
+            if costly == 1 { "1 column has".to_owned() } else { format!("{} columns have", count(costly as u64)) };
+        out.raw(&format!(
+            " {columns} no picture, since fewer than four stretches of it could be decoded within 64 MiB."
+        ));
+    }
+}
+
+/// Writes attributes, folded.
+pub fn attributes(attributes: Value, out: &mut Html) {
+    let Value::Object(all) = attributes else { return };
+    if all.is_empty() {
+        return;
+    }
+    let many = all.len();
+    out.raw("<details class=a><summary>").raw(&count(many as u64));
+    out.raw(if many == 1 { " attribute" } else { " attributes" }).raw(" of the HDF5 object</summary><table>");
+    for (name, value) in all.iter().take(MOST_ATTRIBUTES) {
+        let text = match value {
+            Value::String(text) => one_line(text),
+            other => other.to_string(),
+        };
+        out.raw("<tr><th scope=row class=n>").text(name, MOST_NAME).raw("</th><td class=n>");
+        out.text(&text, MOST_DESCRIPTION).raw("</td></tr>");
+    }
+    if many > MOST_ATTRIBUTES {
+        out.raw(&format!("<tr><td colspan=2>{} more are in metadata.json</td></tr>", many - MOST_ATTRIBUTES));
+    }
+    out.raw("</table></details>\n");
 }

@@ -325,7 +325,7 @@ impl Look {
             *drawn[at as usize].lock() = Some(look);
             Ok(())
         })?;
-        let rows: Vec<u64> = edges.into_iter().flatten().collect();
+        let rows = edge_rows(table.rows);
         let cells = asked.iter().map(|one| match one {
             Ok(one) if one.is_in_table => {
                 let mut cells = std::mem::take(&mut one.read.lock().cells).concat();
@@ -408,6 +408,18 @@ impl Asked {
         let picture = if is_enough { picture } else { Err(Plain::Costly) };
         let stretches = pieces.into_iter().map(|piece| piece.rows).collect();
         ColumnLook { picture, numbers, stretches, is_whole }
+    }
+}
+
+/// Numbers of the first and the last rows of a table of `rows` rows.
+pub fn edge_rows(rows: u64) -> Vec<u64> {
+    edges::ranges(rows).into_iter().flatten().collect()
+}
+
+impl Values {
+    /// Whether bars count all rows, those between stretches in proportion.
+    pub fn rises(&self) -> bool {
+        matches!(self, Self::Bars(bars) if bars.rises)
     }
 }
 

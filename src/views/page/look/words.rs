@@ -76,6 +76,12 @@ pub fn instant(number: i128, per_second: i64, span: i128, short: bool) -> String
     }
 }
 
+/// An instant in seconds since 1970, to the minute: `2026-01-31 06:00`.
+pub fn minute(seconds: i64) -> String {
+    let (day, second) = (seconds.div_euclid(calendar::DAY), seconds.rem_euclid(calendar::DAY));
+    format!("{} {:02}:{:02}", date(day), second / 3600, second / 60 % 60)
+}
+
 /// A day, counted from 1970.
 pub fn day(number: i128) -> String {
     i64::try_from(number).map_or_else(|_| number.to_string(), date)

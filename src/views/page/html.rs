@@ -1,0 +1,168 @@
+//! HTML as it is written: escaped texts of bounded length, and parts with a bound.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use crate::views::printable;
+
+/// The style of all pages.
+const STYLE: &str = include_str!("style.css");
+
+/// Bytes of the shortest comment that pads.
+const SHORTEST_PADDING: usize = "<!---->".len();
+
+/// A page that is being written: in full, or only measured, before what is made of values is known.
+#[derive(Debug, Default)]
+pub struct Html {
+    text: String,
+    /// Bytes reserved for parts.
+    reserved: usize,
+    /// Bytes written into them.
+    used: usize,
+}
+
+impl Html {
+    /// Writes markup.
+    pub fn raw(&mut self, markup: &str) -> &mut Self {
+        self.text.push_str(markup);
+        self
+    }
+
+    /// Writes a text, escaped, cut where it would take more than `most` bytes.
+    pub fn text(&mut self, text: &str, most: usize) -> &mut Self {
+        self.text.push_str(&escaped(text, most));
+        self
+    }
+
+    /// Writes a relative link to a file of this name or path.
+    pub fn link(&mut self, path: &[u8]) -> &mut Self {
+        self.text.push_str(&percent_encoded(path));
+        self
+    }
+
+    /// Writes a part that is made of values: what `write` writes, or `instead` where that is over `most` bytes long.
+    /// Without `data`, the part is only measured.
+    pub fn part<T>(&mut self, most: usize, data: Option<T>, instead: &str, write: impl FnOnce(&mut Self, T)) {
+        self.reserved += most;
+        let Some(data) = data else { return };
+        let start = self.text.len();
+        write(self, data);
+        if self.text.len() - start > most {
+            self.text.truncate(start);
+            self.text.push_str(instead);
+        }
+        self.used += self.text.len() - start;
+    }
+
+    /// Bytes of the whole page, however long its parts are.
+    pub fn size(&self) -> usize {
+        self.text.len() - self.used + self.reserved + SHORTEST_PADDING
+    }
+
+    /// The page, padded to its [size](Html::size).
+    pub fn padded(mut self) -> Vec<u8> {
+        let spaces = self.reserved - self.used;
+        self.text.push_str("<!--");
+        self.text.extend(std::iter::repeat_n(' ', spaces));
+        self.text.push_str("-->");
+        self.text.into_bytes()
+    }
+
+    /// Writes the beginning of a page. `images`: whether it has pictures as PNG.
+    pub fn begin(&mut self, title: &str, images: bool) {
+        // The one style is named by its hash: whatever a name may contain, no other applies.
+        let hash = STANDARD.encode(Sha256::digest(STYLE));
+        let images = if images { "; img-src data:" } else { "" };
+        self.raw(
+            "<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n<meta http-equiv=Content-Security-Policy ",
+        );
+        self.raw(&format!("content=\"default-src 'none'; style-src 'sha256-{hash}'{images}\">\n"));
+        self.raw("<meta name=viewport content=\"width=device-width,initial-scale=1\">");
+        self.raw("<meta name=color-scheme content=\"light dark\">\n<title>").text(title, 400);
+        self.raw("</title>\n<style>").raw(STYLE).raw("</style></head><body><main>\n");
+    }
+
+    /// Writes the end of a page about a source.
+    pub fn end(&mut self, source: &str) {
+        self.raw("<footer>Made by hepfs ").raw(env!("CARGO_PKG_VERSION")).raw(" from <span class=n>");
+        self.text(source, 400).raw("</span>, which it does not change. ");
+        self.raw("Nothing on this page comes from elsewhere, and nothing runs.</footer>\n</main></body></html>\n");
+    }
+}
+
+/// A text as HTML, also within quotes: printable, at most `most` bytes long.
+pub fn escaped(text: &str, most: usize) -> String {
+    // No character takes less than a byte.
+    let end = text.char_indices().nth(most + 1).map_or(text.len(), |(end, _)| end);
+    let (mut out, mut fits) = (String::new(), 0);
+    for character in printable(&text[..end]).chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+        if out.len() + '…'.len_utf8() <= most {
+            fits = out.len();
+        }
+        if out.len() > most {
+            out.truncate(fits);
+            out.push('…');
+            break;
+        }
+    }
+    out
+}
+
+/// A path as a relative link: nothing in it is taken for a scheme, a query, or the end of an attribute.
+fn percent_encoded(path: &[u8]) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => out.push((*byte).into()),
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_escaped_and_cut() {
+        assert_eq!(escaped("</script>\"'&\u{202e}\n\0", 100), "&lt;/script&gt;&quot;&#39;&amp;\\u{202e}\\n\\u{0}");
+        assert_eq!(escaped("abcdef", 6), "abcdef");
+        assert_eq!(escaped("abcdefg", 6), "abc…");
+        assert_eq!(escaped("ab<<<", 9), "ab&lt;…");
+        assert_eq!(escaped(&"\u{10ffff}".repeat(1 << 20), 20).len(), 19);
+        for most in 3..40 {
+            assert!(escaped(&"<é\u{202e}\"".repeat(20), most).len() <= most);
+        }
+    }
+
+    #[test]
+    fn links_stay_relative() {
+        let link = |path: &[u8]| Html::default().link(path).text.clone();
+        assert_eq!(link(b"javascript:alert(1)/\"\xff?#"), "javascript%3Aalert%281%29/%22%FF%3F%23");
+    }
+
+    #[test]
+    fn the_size_is_known_before_the_parts() {
+        let page = |data: Option<&str>| {
+            let mut out = Html::default();
+            out.raw("<p>").part(4, data, "…", |out, data| _ = out.raw(data));
+            out
+        };
+        let size = page(None).size();
+        for (data, begins) in [("", "<p><!--    -->"), ("ab", "<p>ab<!--  -->"), ("abcde", "<p>…<!-- -->")] {
+            assert_eq!(page(Some(data)).size(), size);
+            assert_eq!(String::from_utf8(page(Some(data)).padded()).unwrap(), begins);
+            assert_eq!(page(Some(data)).padded().len(), size);
+        }
+    }
+}
