@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use clap::Args;
 
 use super::Error;
@@ -276,6 +276,11 @@ impl Place {
     /// Whether the place is a whole source.
     pub fn is_whole(&self) -> bool {
         self.path.is_empty()
+    }
+
+    /// The path of the place within its file.
+    pub fn in_file(&self) -> &BStr {
+        self.in_file.as_bstr()
     }
 
     /// The path, within its file, of the directory at `below` this place.

@@ -311,7 +311,13 @@ impl Output {
     }
 
     /// Writes the file with `write`. Returns its length in bytes; `None`: not a regular file.
-    fn write(&self, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Error>) -> Result<Option<u64>, Error> {
+    ///
+    /// # Errors
+    /// Those of `write`, or if the file cannot be written.
+    pub fn write(
+        &self,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Error>,
+    ) -> Result<Option<u64>, Error> {
         let encode = |file: &mut File| {
             if !is_gzip(&self.shown) {
                 return write(file);

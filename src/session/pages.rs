@@ -7,9 +7,10 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use super::contents::Contents;
-use super::{EntryKind, Error, OpenedSource, Spot, listing, names};
+use super::{DirEntry, EntryKind, Error, OpenedSource, Spot, listing, names};
 use crate::source::Interrupt;
-use crate::table::Table;
+use crate::store::decode::arrow_type;
+use crate::table::{Table, arrow_name};
 use crate::views::metadata::ShownMember;
 use crate::views::page::{
     ArrayDetails, Details, GroupPage, Look, MOST_MEMBERS, MOST_PICTURES, Member, MemberKind, PagePlace, TableDetails,
@@ -21,6 +22,9 @@ pub(crate) const PAGE: &str = "index.html";
 
 /// Most names beside a page that it may show.
 const MOST_NAMES: usize = 200;
+
+/// Most members of a group that are opened for its page.
+const MOST_OPENED: usize = 200;
 
 /// Where a page is, and how it was reached.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +82,7 @@ impl Page {
             }
             Self::Group(page, members) => {
                 let mut details = Vec::with_capacity(members.len());
-                for member in members {
+                for member in members.iter().take(MOST_OPENED) {
                     interrupt.check()?;
                     details.push(details_of(member, spot, interrupt));
                 }
@@ -114,7 +118,17 @@ fn place(contents: &Contents, opened: &Arc<OpenedSource>, at: PageAt) -> PagePla
 /// The names in the directory of a table, each with a note.
 fn files_of_table(spot: &Spot, table: &Table, interrupt: &Interrupt) -> Result<Vec<(BString, String)>, Error> {
     let children = spot.children(interrupt)?;
-    let names = children.iter().filter(|entry| entry.name != PAGE && !entry.name.starts_with(b"."));
+    // Where a table only adds names, its columns lie beside the page, each with all of its files.
+    let is_added = |name: &BString| [b"table.".as_slice(), b"head."].iter().any(|prefix| name.starts_with(prefix));
+    let is_shown = |entry: &DirEntry| {
+        let is_own = entry.name != PAGE && !entry.name.starts_with(b".");
+        is_own
+            && (!table.only_adds
+                || is_added(&entry.name)
+                || !entry.name.contains(&b'.')
+                || entry.name.ends_with(b".json"))
+    };
+    let names = children.iter().filter(is_shown);
     let noted = names.take(MOST_NAMES).map(|entry| {
         let (mut name, columns) = (entry.name, table.columns.len());
         let note = match name.as_slice() {
@@ -136,9 +150,9 @@ fn files_of_table(spot: &Spot, table: &Table, interrupt: &Interrupt) -> Result<V
 
 /// The names in `columns/` of the first columns.
 fn columns_of(table: &Table, contents: &Contents) -> HashMap<BString, Vec<BString>> {
-    let columns = table.columns.iter().take(if table.only_adds { 0 } else { MOST_PICTURES });
-    let named = columns.map(|column| {
-        let stem = names::encode(&column.name);
+    let named = table.columns.iter().take(MOST_PICTURES).map(|column| {
+        let folder = if table.only_adds { "" } else { "columns/" };
+        let stem = [folder.as_bytes(), &names::encode(&column.name)].concat().into();
         let files = listing::column_suffixes(column).into_iter().map(|suffix| listing::with_suffix(&stem, suffix));
         (column.name.clone(), files.filter(|name| contents.listing.formats.shows(name)).collect())
     });
@@ -164,7 +178,7 @@ fn of_group(member: &ShownMember, is_mounted: bool) -> Member {
                 Some(text.to_str_lossy().into_owned()).filter(|text| !text.is_empty())
             };
             let kind = MemberKind::Array {
-                type_name: member.class().unwrap_or_default(),
+                type_name: arrow_name(&arrow_type(&dataset.datatype)),
                 shape: dataset.shape.clone(),
                 units: attribute(&["units", "unit"]),
                 description: attribute(&["description", "long_name", "title"]),
@@ -180,22 +194,25 @@ fn of_group(member: &ShownMember, is_mounted: bool) -> Member {
 
 /// What is learnt of a member when its page is made.
 fn details_of(member: &ShownMember, spot: &Spot, interrupt: &Interrupt) -> Details {
-    if member.kind != "table" {
+    if !matches!(member.kind, "group" | "table") {
         return Details::Array(ArrayDetails::default());
     }
-    let table = member.names().first().and_then(|name| {
-        let child = spot.lookup(name.as_bytes(), interrupt).ok()?;
-        child.children(interrupt).ok()?;
-        child.table()
-    });
-    table.map_or(Details::Nothing, |table| {
-        Details::Table(TableDetails {
+    let Some(described) = member
+        .names()
+        .first()
+        .and_then(|name| spot.lookup(name.as_bytes(), interrupt).and_then(|child| child.described(interrupt)).ok())
+    else {
+        return Details::Nothing;
+    };
+    match described.table() {
+        Some(table) => Details::Table(TableDetails {
             rows: table.rows,
             columns: table.columns.len() as u64,
-            format: format_of(&table),
+            format: format_of(table),
             stored: None,
             times: None,
             findings: table.findings.len() as u64,
-        })
-    })
+        }),
+        None => described.members(interrupt).map_or(Details::Nothing, |members| Details::Group(members.len() as u64)),
+    }
 }

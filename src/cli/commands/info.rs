@@ -1,6 +1,7 @@
 //! `hepfs info SOURCE[:path]`.
 
 mod array;
+mod html;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufWriter, Write};
@@ -40,6 +41,9 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 
     #[command(flatten)]
+    page: html::PageOptions,
+
+    #[command(flatten)]
     named: NamedPlaces,
 
     #[command(flatten)]
@@ -54,6 +58,9 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let settings = Settings { times, nan, most_described: MOST_DESCRIBED, ..Settings::default() };
     arguments.named.each(&settings, ("looking", 1), |asked, watched| {
         let interrupt = &watched.interrupt;
+        if arguments.page.html {
+            return html::write(&asked.find(interrupt)?, &arguments.page, interrupt).map(|()| 0);
+        }
         let mut out = BufWriter::new(Out::new());
         let place = match asked.find(interrupt) {
             Ok(place) if place.is_directory() => place,

@@ -71,7 +71,9 @@ pub enum Details {
     /// Nothing.
     #[default]
     Nothing,
-    /// Facts of a table.
+    /// Members of a group that is no table.
+    Group(u64),
+    /// Facts of a table; a group may be one.
     Table(TableDetails),
     /// Facts of an array.
     Array(ArrayDetails),
@@ -153,14 +155,20 @@ impl GroupPage {
         let has_images = self.members.iter().any(|one| matches!(one.kind, MemberKind::Array { png: 1.., .. }));
         let title = if place.name == source { source.clone() } else { format!("{} – {source}", place.name) };
         out.begin(&title, has_images);
-        let tables = self.of(|kind| matches!(kind, MemberKind::Table));
+        let tables = self.of(|kind| matches!(kind, MemberKind::Table | MemberKind::Group));
         let arrays = self.of(|kind| matches!(kind, MemberKind::Array { .. }));
-        let groups = self.of(|kind| matches!(kind, MemberKind::Group));
         let others = self.of(|kind| matches!(kind, MemberKind::Other(_)));
+        let many = |is_it: fn(&MemberKind) -> bool| self.members.iter().filter(|member| is_it(&member.kind)).count();
+        let (known, groups) =
+            (many(|kind| matches!(kind, MemberKind::Table)), many(|kind| matches!(kind, MemberKind::Group)));
+        let called = match (known, groups) {
+            (_, 0) => "Tables",
+            (0, _) => "Groups",
+            _ => "Tables and groups",
+        };
         let sections = [
-            (!tables.is_empty(), ("#tables", "Tables")),
+            (!tables.is_empty(), ("#tables", called)),
             (!arrays.is_empty(), ("#arrays", "Arrays")),
-            (!groups.is_empty(), ("#groups", "Groups")),
             (!others.is_empty(), ("#others", "Others")),
             (true, ("#read", "Read it")),
         ];
@@ -168,8 +176,7 @@ impl GroupPage {
             sections.into_iter().filter_map(|(is_there, section)| is_there.then_some(section)).collect();
         place.navigation(&sections, &mut out);
         out.raw("<h1 class=n>").text(&place.name, MOST_NAME).raw("</h1>\n<p class=sub>");
-        let counts =
-            [(tables.len(), "table"), (arrays.len(), "array"), (groups.len(), "group"), (others.len(), "other")];
+        let counts = [(known, "table"), (groups, "group"), (arrays.len(), "array"), (others.len(), "other")];
         let counts = counts.into_iter().filter(|(many, _)| *many > 0).map(|(many, what)| {
             let plural = if many == 1 || what == "other" { "" } else { "s" };
             format!("<b>{}</b> {what}{plural}", count(many as u64))
@@ -189,17 +196,14 @@ impl GroupPage {
         }
         let of = |at: usize| details.map(|details| details.get(at).unwrap_or(&Details::Nothing));
         if !tables.is_empty() {
-            list_tables(&tables, &of, &mut out);
+            list_tables(called, &tables, &of, &mut out);
         }
         if !arrays.is_empty() {
             list_arrays(&arrays, &of, &mut out);
         }
-        for (members, id, name) in [(groups, "groups", "Groups"), (others, "others", "Others")] {
-            if members.is_empty() {
-                continue;
-            }
-            out.raw(&format!("<h2 id={id}>{name}</h2>\n<div class=files>"));
-            for (_, member) in members {
+        if !others.is_empty() {
+            out.raw("<h2 id=others>Others</h2>\n<div class=files>");
+            for (_, member) in others {
                 out.raw("<a class=n");
                 if let Some(link) = &member.link {
                     out.raw(" href=\"").link(link).raw("\"");
@@ -229,18 +233,33 @@ fn name(member: &Member, out: &mut Html) {
     };
 }
 
-fn list_tables<'a>(tables: &[(usize, &Member)], of: &dyn Fn(usize) -> Option<&'a Details>, out: &mut Html) {
-    out.raw("<h2 id=tables>Tables</h2>\n<div class=scroll tabindex=0><table class=\"rows list\"><thead><tr>");
-    out.raw("<th scope=col>Table<th scope=col class=r>Rows<th scope=col class=r>Columns<th scope=col>Kept as");
+fn list_tables<'a>(
+    called: &str,
+    tables: &[(usize, &Member)],
+    of: &dyn Fn(usize) -> Option<&'a Details>,
+    out: &mut Html,
+) {
+    out.raw(&format!("<h2 id=tables>{called}</h2>\n"));
+    out.raw("<div class=scroll tabindex=0><table class=\"rows list\"><thead><tr>");
+    out.raw("<th scope=col>Name<th scope=col class=r>Rows<th scope=col class=r>Columns<th scope=col>Kept as");
     out.raw("<th scope=col class=r>In the file<th scope=col>Times<th scope=col>Findings</tr></thead>\n<tbody>");
     for (at, member) in tables {
         out.raw("<tr><th scope=row>");
         name(member, out);
         out.raw("</th>");
+        let is_group = matches!(member.kind, MemberKind::Group);
         out.part(MOST_TABLE, of(*at), "<td><td><td><td><td><td>", |out, details| {
-            let Details::Table(table) = details else {
-                out.raw("<td class=r>?<td><td><td><td><td>");
-                return;
+            let table = match details {
+                Details::Table(table) => table,
+                Details::Group(members) => {
+                    let plural = if *members == 1 { "" } else { "s" };
+                    out.raw(&format!("<td><td><td>group of {} member{plural}<td><td><td>", count(*members)));
+                    return;
+                }
+                _ => {
+                    out.raw(if is_group { "<td><td><td>group<td><td><td>" } else { "<td><td><td>table<td><td><td>" });
+                    return;
+                }
             };
             out.raw(&format!("<td class=r>{}<td class=r>{}<td>", count(table.rows), count(table.columns)));
             out.text(&table.format, MOST_FORMAT).raw("<td class=r>");

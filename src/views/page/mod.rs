@@ -63,7 +63,7 @@ pub struct PagePlace {
     /// Files and directories beside the page: name, as shown, and a note, such as `8 columns`. A directory's ends with
     /// a slash.
     pub files: Vec<(BString, String)>,
-    /// Names in `columns/`, by the name of the column. Those of the first columns suffice.
+    /// Relative paths of the files of a column, `columns/energy.npy`, by its name. Those of the first columns suffice.
     pub columns: HashMap<BString, Vec<BString>>,
 }
 
@@ -101,7 +101,7 @@ impl PagePlace {
         }
         out.raw("<h2 id=files>Files</h2>\n");
         if self.mounted.is_none() {
-            out.raw("<p class=note>A mount shows the table as these files.</p>\n");
+            out.raw("<p class=note>In a mount.</p>\n");
         }
         out.raw("<div class=files>");
         for (name, note) in self.files.iter().take(MOST_FILES) {

@@ -47,7 +47,7 @@ fn is_plain(text: &str) -> bool {
 
 /// How to read a table.
 pub fn of_table(table: &Table, place: &PagePlace) -> Vec<(&'static str, String)> {
-    let mut all: Vec<(&'static str, String)> = mounting(place).into_iter().collect();
+    let mut all: Vec<(&'static str, String)> = Vec::new();
     let directory = directory(place);
     let has = |name: &str| place.files.iter().any(|(file, _)| file == name);
     let shown = table.columns.iter().filter(|column| column.in_table && is_plain(&column.name.to_string()));
@@ -85,8 +85,7 @@ pub fn of_table(table: &Table, place: &PagePlace) -> Vec<(&'static str, String)>
     let file_of = |suffix: &str| {
         any.and_then(|column| place.columns.get(&column.name)?.iter().find(|file| file.ends_with(suffix.as_bytes())))
     };
-    let file_of =
-        |suffix: &str| file_of(suffix).map(|file| directory.join("columns").join(std::ffi::OsStr::from_bytes(file)));
+    let file_of = |suffix: &str| file_of(suffix).map(|file| directory.join(std::ffi::OsStr::from_bytes(file)));
     if let Some(path) = file_of(".npy").and_then(|path| path.to_str().map(str::to_owned)).filter(|path| is_plain(path))
     {
         let lines = format!("import numpy\nvalues = numpy.load({}, mmap_mode=\"r\")", python(&path));
@@ -108,6 +107,11 @@ pub fn of_table(table: &Table, place: &PagePlace) -> Vec<(&'static str, String)>
         let lines = format!("hepfs query {} {}", shell(&argument), shell(condition.as_bytes()));
         all.push(("no mount", lines));
     }
+    if let Some(mounting) = mounting(place) {
+        // Without a mount, what needs none comes first.
+        all.rotate_right(usize::from(name.is_some()));
+        all.insert(usize::from(name.is_some()), mounting);
+    }
     all
 }
 
@@ -124,13 +128,15 @@ pub fn of_group(place: &PagePlace) -> Vec<(&'static str, String)> {
         Some(_) => String::new(),
         None => format!("\nhepfs check {argument}"),
     };
-    mounting(place)
-        .into_iter()
-        .chain([
-            ("shell", format!("ls {}", shell(directory.as_os_str().as_bytes()))),
-            ("no mount", format!("hepfs info {argument}\nhepfs ls {argument}{findings}")),
-        ])
-        .collect()
+    let mut all = vec![
+        ("shell", format!("ls {}", shell(directory.as_os_str().as_bytes()))),
+        ("no mount", format!("hepfs info {argument}\nhepfs ls {argument}{findings}")),
+    ];
+    if let Some(mounting) = mounting(place) {
+        all.reverse();
+        all.insert(1, mounting);
+    }
+    all
 }
 
 /// A word of a shell.

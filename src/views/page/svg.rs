@@ -1,8 +1,10 @@
 //! Pictures of columns: SVG in whole numbers, 640 units wide.
 
 use super::html::Html;
-use super::look::{Bars, BarsOf, ColumnLook, Counted, Label, Labels, Number, Numbers, Order, Picture, Scale, Trace};
-use super::look::{Values, Width, words};
+use super::look::{
+    Bars, BarsOf, ColumnLook, Counted, Label, Labels, Number, Numbers, Order, Picture, Scale, Stretch, Trace, Values,
+    Width, words,
+};
 use crate::activity::words::count;
 
 /// Width and height of a picture.
@@ -94,9 +96,9 @@ impl Drawn<'_> {
         let (mut pen, many) = (0, bars.counts.len());
         out.raw(&format!("M0 {HEIGHT}"));
         for (bar, rows) in bars.counts.iter().enumerate().filter(|(_, rows)| **rows > 0) {
-            let (start, end) = (at(bar, many), at(bar + 1, many));
+            // All values alike are a bar in the middle.
+            let (start, end) = if many == 1 { (312, 328) } else { (at(bar, many), at(bar + 1, many)) };
             let gap = match end - start {
-                _ if many == 1 => 0,
                 0..5 => 0,
                 5..8 => 1,
                 _ => 2,
@@ -113,7 +115,7 @@ impl Drawn<'_> {
             (BarsOf::Times, true) => "rows over time".to_owned(),
             (BarsOf::Times, false) => "sampled rows over time".to_owned(),
             (BarsOf::Lengths, _) => "values in a list".to_owned(),
-            (BarsOf::Bytes, _) => "bytes of a text; nearly all differ".to_owned(),
+            (BarsOf::Bytes, _) => "bytes of a text, nearly all differ".to_owned(),
             (BarsOf::Values, _) => String::new(),
         };
         let mut say = |text: String| {
@@ -139,7 +141,12 @@ impl Drawn<'_> {
         if bars.outside as f64 >= all as f64 * 5e-4 {
             say(format!("{} outside", words::share(bars.outside, all)));
         }
-        if from == to { axis(["", "", from], out) } else { axis([from, &said, to], out) }
+        if from == to {
+            let said = if said.is_empty() { from.to_owned() } else { format!("{from} {said}") };
+            axis(["", &said, ""], out);
+        } else {
+            axis([from, &said, to], out);
+        }
     }
 
     /// Writes the shares of true and false.
@@ -200,9 +207,12 @@ impl Drawn<'_> {
                 false => out.raw(" data-length=").raw(&lengths.join(",")),
             };
         }
-        if trace.stretches.iter().any(|stretch| stretch.missing > 0) {
-            let missing: Vec<String> = trace.stretches.iter().map(|stretch| stretch.missing.to_string()).collect();
-            out.raw(" data-missing=").raw(&missing.join(","));
+        let counts: [(&str, fn(&Stretch) -> u64); 2] = [("missing", |one| one.missing), ("nan", |one| one.nans)];
+        for (name, of) in counts {
+            if trace.stretches.iter().any(|stretch| of(stretch) > 0) {
+                let all: Vec<String> = trace.stretches.iter().map(|stretch| of(stretch).to_string()).collect();
+                out.raw(&format!(" data-{name}={}", all.join(",")));
+            }
         }
         out.raw("><title>");
         self.named(out);
@@ -332,21 +342,22 @@ impl Drawn<'_> {
         out.raw(&format!("V{OVER}"));
     }
 
-    /// Draws what is missing, by share.
+    /// Draws what is missing or no number, by share.
     fn missing(&self, trace: &Trace, out: &mut Html) {
         out.raw(&format!("<path class=base d=\"M0 {0}H{WIDTH}\"/>", HEIGHT - 1));
-        if trace.stretches.iter().all(|stretch| stretch.missing == 0) {
+        let gaps = |stretch: &Stretch| stretch.missing + stretch.nans;
+        if trace.stretches.iter().all(|stretch| gaps(stretch) == 0) {
             return;
         }
         out.raw("<path class=miss d=\"");
         let (mut pen, many) = (0, trace.stretches.len());
         out.raw(&format!("M0 {HEIGHT}"));
-        for (stretch, of) in trace.stretches.iter().enumerate().filter(|(_, of)| of.missing > 0) {
+        for (stretch, of) in trace.stretches.iter().enumerate().filter(|(_, of)| gaps(of) > 0) {
             let (start, end) = (at(stretch, many), at(stretch + 1, many));
             if start > pen {
                 out.raw(&format!("m{} 0", start - pen));
             }
-            let height = part(of.missing, of.rows, 12).max(3);
+            let height = part(gaps(of), of.rows, 12).max(3);
             out.raw(&format!("v-{height}h{}v{height}", end - start));
             pen = end;
         }

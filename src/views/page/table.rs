@@ -130,7 +130,7 @@ impl TablePage {
         }
         out.raw("<br>Over the rows: <span class=nb><span class=\"key kb\"></span>least to greatest</span> ");
         out.raw("<span class=nb><span class=\"key km\"></span>median</span> ");
-        out.raw("<span class=nb><span class=\"key kx\"></span>missing, by share</span></p>\n");
+        out.raw("<span class=nb><span class=\"key kx\"></span>missing or NaN, by share</span></p>\n");
         self.rows(look.map(|look| &look.edges), &mut out);
         out.raw("<h2 id=read>Read it</h2>\n");
         snippets::tabs(&snippets::of_table(table, place), &mut out);
@@ -183,7 +183,7 @@ impl TablePage {
         if let Ok(rows) = &shown {
             out.text(&arrow_name(rows.data_type()), MOST_TEXT);
         }
-        if let Some(units) = column.meaning.units.as_ref().filter(|units| !units.is_empty()) {
+        if let Some(units) = units(column) {
             out.raw(if shown.is_ok() { " · <b class=n>" } else { "<b class=n>" }).text(units, MOST_TEXT).raw("</b>");
         }
         if column.is_label {
@@ -214,7 +214,7 @@ impl TablePage {
         let name = column.name.to_string();
         let rows = column.rows.as_ref().map_or(self.table.rows, |rows| rows.len());
         let has_same_rows = before.is_some_and(|before| before.picture.is_ok() && before.stretches == look.stretches);
-        let drawn = Drawn { name: &name, units: column.meaning.units.as_deref(), rows, look, has_same_rows };
+        let drawn = Drawn { name: &name, units: units(column), rows, look, has_same_rows };
         out.raw("<td>");
         drawn.values(picture, out);
         out.raw("<td>");
@@ -240,7 +240,7 @@ impl TablePage {
         for (_, column, is_right) in &columns {
             out.raw(if *is_right { "<th scope=col class=r>" } else { "<th scope=col>" });
             out.raw("<span class=n>").text(&column.name.to_string(), MOST_CELL_TEXT).raw("</span><br><small>");
-            match column.meaning.units.as_ref().filter(|units| !units.is_empty()) {
+            match units(column) {
                 Some(units) => out.text(units, MOST_CELL_TEXT),
                 None => out.raw("&nbsp;"),
             };
@@ -267,11 +267,21 @@ impl TablePage {
             out.raw("</tr>\n");
         }
         out.raw("</tbody></table></div>\n");
+        out.raw("<p class=note>");
+        if columns.iter().any(|(_, column, _)| column.rows.as_ref().is_ok_and(|rows| rows.data_type().is_floating())) {
+            out.raw("Floats to seven digits. ");
+        }
         let more = table.columns.len().saturating_sub(MOST_PICTURES);
         if more > 0 {
-            out.raw(&format!("<p class=note>{} more columns are not shown here.</p>\n", count(more as u64)));
+            out.raw(&format!("{} more columns are not shown here.", count(more as u64)));
         }
+        out.raw("</p>\n");
     }
+}
+
+/// The units of a column: none of instants, whose type says what they count.
+fn units(column: &Column) -> Option<&str> {
+    column.meaning.units.as_deref().filter(|units| !units.is_empty() && column.times().is_none())
 }
 
 /// A text on one line.
@@ -340,7 +350,9 @@ fn note(look: &Look, out: &mut Html) {
                 out.raw(&format!("; of {} columns fewer, so that no more than 64 MiB are decoded.", count(many as u64)))
             }
         };
-        out.raw(&format!(" Other figures: of all {all} rows."));
+        if drawn.iter().any(|column| column.numbers.missing.as_ref().is_some_and(|missing| missing.is_exact)) {
+            out.raw(&format!(" Figures without ≈: of all {all} rows."));
+        }
     }
     if drawn.iter().any(|column| matches!(&column.picture, Ok(picture) if picture.values.rises()) && !column.is_whole) {
         out.raw(" Bars of columns that rise count all rows, those between stretches in proportion.");

@@ -245,6 +245,7 @@ impl Sampled<'_> {
         let stretches = self.pieces.iter().map(|piece| Stretch {
             rows: piece.rows.end - piece.rows.start,
             missing: piece.missing,
+            nans: 0,
             values: None,
         });
         Ok(Picture {
@@ -369,7 +370,8 @@ impl<'a, T: Value> Seen<'a, T> {
                 let median = real(values[(count - 1) / 2]).halfway(real(values[count / 2]));
                 [real(*least), median, real(*greatest)]
             });
-            Stretch { rows: piece.rows.end - piece.rows.start, missing: piece.missing, values: three }
+            let rows = piece.rows.end - piece.rows.start;
+            Stretch { rows, missing: piece.missing, nans: piece.nans, values: three }
         });
         let stretches: Vec<Stretch> = stretches.collect();
         let finite = |of: &dyn Fn([f64; 3]) -> [f64; 2]| {

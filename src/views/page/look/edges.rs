@@ -5,6 +5,7 @@ use std::ops::Range;
 use arrow_array::ArrayRef;
 use bstr::BString;
 
+use super::words;
 use crate::source::Interrupt;
 use crate::store::{Error, Rows};
 use crate::views::text::{TextFormat, TextLayout};
@@ -49,10 +50,15 @@ pub fn cells(rows: &dyn Rows, range: Range<u64>, interrupt: &Interrupt) -> Resul
     Ok(cells)
 }
 
-/// The text of the only value of an array.
+/// The text of the only value of an array; of a float, seven digits.
 fn cell(array: ArrayRef) -> Cell {
     if array.is_empty() || array.logical_nulls().is_some_and(|nulls| nulls.is_null(0)) {
         return Cell::Missing;
+    }
+    if array.data_type().is_floating()
+        && let Some(number) = super::values::reals(array.as_ref()).first()
+    {
+        return Cell::Text(words::seven(*number));
     }
     text(array).map_or(Cell::Unread, |text| Cell::Text(cut(&text)))
 }

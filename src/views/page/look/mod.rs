@@ -201,6 +201,8 @@ pub struct Stretch {
     pub rows: u64,
     /// Rows without a value.
     pub missing: u64,
+    /// Rows whose value is no number (NaN), though not missing.
+    pub nans: u64,
     /// Least, median and greatest value: of whole numbers and instants, how far above the least of the sample, unless
     /// the axis is logarithmic. `None`: there is none, or they are labels.
     pub values: Option<[f64; 3]>,

@@ -51,6 +51,11 @@ impl Form {
     /// The text of a number. `span` tells how far apart numbers of the column lie; `short`: for an axis.
     pub fn text(self, number: i128, span: i128, short: bool) -> String {
         match self {
+            Self::Integer
+                if short && number.unsigned_abs() >= 1_000_000_000 && span > number.unsigned_abs() as i128 / 1000 =>
+            {
+                words::real(number as f64)
+            }
             Self::Integer => words::whole(number),
             Self::Instant(per_second) => words::instant(number, per_second, span, short),
             Self::Day => words::day(number),
@@ -100,7 +105,7 @@ impl Kind {
 pub struct Piece {
     pub rows: Range<u64>,
     pub missing: u64,
-    /// Floats that are NaN.
+    /// Floats that are NaN; of arrays, as many rows as they would fill.
     pub nans: u64,
     pub content: Content,
 }
@@ -162,10 +167,12 @@ fn piece(rows: Range<u64>, kind: Kind, array: ArrayRef) -> Piece {
     let content = match kind {
         Kind::Whole(_) => Content::Whole(wholes(&flat(array))),
         Kind::Real => {
-            let mut all = reals(&flat(array));
+            let mut all = reals(&flat(array.clone()));
             let count = all.len();
             all.retain(|value| !value.is_nan());
             nans = (count - all.len()) as u64;
+            // Of arrays, as a part of the rows.
+            nans = (nans * array.len() as u64).div_ceil((count as u64).max(1));
             Content::Real(all)
         }
         Kind::Lengths => Content::Whole(lengths(array.as_ref())),
@@ -194,7 +201,8 @@ fn wholes(array: &dyn Array) -> Vec<i128> {
     array.into_iter().flatten().flatten().map(i128::from).collect()
 }
 
-fn reals(array: &dyn Array) -> Vec<f64> {
+/// The floats of an array that are not missing.
+pub fn reals(array: &dyn Array) -> Vec<f64> {
     let array = cast(array, &DataType::Float64).ok();
     array.as_ref().and_then(|array| array.as_primitive_opt::<Float64Type>()).into_iter().flatten().flatten().collect()
 }

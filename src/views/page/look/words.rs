@@ -3,13 +3,30 @@
 use crate::activity::words;
 use crate::calendar;
 
+/// Numbers from here on have no groups, since they would be too long.
+const LONG: u64 = 1_000_000_000_000_000;
+
 /// A whole number: `-1 204`.
 pub fn whole(number: i128) -> String {
     let sign = if number < 0 { "-" } else { "" };
     match u64::try_from(number.unsigned_abs()) {
-        Ok(number) => format!("{sign}{}", words::count(number)),
-        Err(_) => number.to_string(),
+        Ok(size) if size < LONG => format!("{sign}{}", words::count(size)),
+        _ => number.to_string(),
     }
+}
+
+/// A number of seven digits, without groups: `12.01662`, as C's `%.7g`.
+pub fn seven(number: f64) -> String {
+    let size = number.abs();
+    if size == 0.0 || !size.is_finite() || !(1e-4..1e7).contains(&size) {
+        let text = format!("{number:.6e}");
+        return match text.split_once('e') {
+            Some((digits, power)) if size > 0.0 && size.is_finite() => format!("{}e{power}", without_zeros(digits)),
+            _ => number.to_string(),
+        };
+    }
+    let digits = (6 - size.log10().floor() as i32).max(0) as usize;
+    without_zeros(&format!("{number:.digits$}")).to_owned()
 }
 
 /// A number of four digits: `0.001036`, `29 459`, `1.23e-7`.
@@ -121,8 +138,12 @@ mod tests {
         assert_eq!(numbers.map(real), texts);
         assert_eq!([f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(real), ["NaN", "∞", "-∞"]);
         let numbers = [0, -1_204, i128::from(u64::MAX), i128::from(i64::MIN)];
-        let texts = ["0", "-1 204", "18 446 744 073 709 551 615", "-9 223 372 036 854 775 808"];
+        let texts = ["0", "-1 204", "18446744073709551615", "-9223372036854775808"];
         assert_eq!(numbers.map(whole), texts);
+        // As C's %.7g.
+        let numbers = [12.016_622_183, 0.1, 0.0, 1e7, -1.234_567_89e-9, 9_999_999.7, f64::INFINITY, f64::NAN, 100.0];
+        let texts = ["12.01662", "0.1", "0", "1e7", "-1.234568e-9", "10000000", "inf", "NaN", "100"];
+        assert_eq!(numbers.map(seven), texts);
     }
 
     #[test]

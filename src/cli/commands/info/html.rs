@@ -1,0 +1,54 @@
+//! `hepfs info --html SOURCE[:path] -o page.html`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use bstr::ByteSlice;
+use clap::Args;
+
+use crate::cli::Error;
+use crate::cli::place::Place;
+use crate::cli::progress::Out;
+use crate::cli::rows::Output;
+use crate::session;
+use crate::session::pages::PageAt;
+use crate::source::Interrupt;
+
+/// Options of a page.
+#[derive(Debug, Args)]
+pub(super) struct PageOptions {
+    /// Write the page of the table, group or file to look at in a browser: one file without a script, as `index.html`
+    /// in a mount
+    #[arg(long, conflicts_with = "json")]
+    pub html: bool,
+
+    /// The file to write the page to, instead of standard output
+    #[arg(short, long, value_name = "FILE", requires = "html")]
+    output: Option<PathBuf>,
+}
+
+/// Writes the page of a place.
+///
+/// # Errors
+/// If the place has no page, or the page cannot be written.
+pub(super) fn write(place: &Place, options: &PageOptions, interrupt: &Interrupt) -> Result<(), Error> {
+    let failed = |error: session::Error| match error {
+        session::Error::NotFound => Error::Usage(format!("{}: only tables, groups and files have a page", place.name)),
+        error => place.failed(error),
+    };
+    let output = options.output.as_deref().map(Output::new).transpose()?;
+    let path = place.in_file();
+    let source = place.spot.source().ok_or(session::Error::NotFound).map_err(failed)?;
+    let source = source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned();
+    let mut above: Vec<String> = std::iter::once(source).collect();
+    above.extend(path.split_str("/").filter(|name| !name.is_empty()).map(|name| name.to_str_lossy().into_owned()));
+    // The last one is the page itself.
+    above.pop();
+    let above = above.into_iter().map(|name| (name, None)).collect();
+    let page = place.spot.page(PageAt { path: path.into(), above, ..PageAt::default() }, interrupt).map_err(failed)?;
+    let page = page.render(&place.spot, true, interrupt).map_err(failed)?;
+    match output {
+        Some(output) => output.write(|file| file.write_all(&page).map_err(Error::io("output"))).map(|_| ()),
+        None => Out::new().write_all(&page).map_err(Error::io("standard output")),
+    }
+}
