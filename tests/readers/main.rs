@@ -22,6 +22,7 @@ mod lengths;
 mod lh5;
 mod missing_nan;
 mod netcdf;
+mod pages;
 mod push_down;
 mod python_module;
 mod records;

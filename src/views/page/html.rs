@@ -12,6 +12,9 @@ const STYLE: &str = include_str!("style.css");
 /// Bytes of the shortest comment that pads.
 const SHORTEST_PADDING: usize = "<!---->".len();
 
+/// Bytes of the longest path that the system takes.
+const LONGEST_PATH: usize = 4096;
+
 /// A page that is being written: in full, or only measured, before what is made of values is known.
 #[derive(Debug, Default)]
 pub struct Html {
@@ -35,9 +38,10 @@ impl Html {
         self
     }
 
-    /// Writes a relative link to a file of this name or path.
+    /// Writes a relative link to a file of this name or path; none, if no path is so long.
     pub fn link(&mut self, path: &[u8]) -> &mut Self {
-        self.text.push_str(&percent_encoded(path));
+        let link = if path.len() > LONGEST_PATH { "#".to_owned() } else { percent_encoded(path) };
+        self.text.push_str(&link);
         self
     }
 

@@ -101,7 +101,7 @@ impl PagePlace {
         }
         out.raw("<h2 id=files>Files</h2>\n");
         if self.mounted.is_none() {
-            out.raw("<p class=note>In a mount.</p>\n");
+            out.raw("<p class=note>A mount has these:</p>\n");
         }
         out.raw("<div class=files>");
         for (name, note) in self.files.iter().take(MOST_FILES) {

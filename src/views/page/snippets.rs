@@ -34,6 +34,16 @@ fn directory(place: &PagePlace) -> PathBuf {
     place.mounted.clone().unwrap_or_else(|| PathBuf::from("mnt").join(std::ffi::OsStr::from_bytes(&place.path)))
 }
 
+/// The table or group as an argument of commands, quoted for a shell.
+fn argument(place: &PagePlace) -> String {
+    let mut argument = place.source.as_os_str().as_bytes().to_vec();
+    if !place.path.is_empty() {
+        argument.push(b':');
+        argument.extend_from_slice(&place.path);
+    }
+    shell(&argument)
+}
+
 /// The lines that mount the source. `None`: the page is in a mount.
 fn mounting(place: &PagePlace) -> Option<(&'static str, String)> {
     let source = shell(place.source.as_os_str().as_bytes());
@@ -96,34 +106,28 @@ pub fn of_table(table: &Table, place: &PagePlace) -> Vec<(&'static str, String)>
     } else if has("head.csv") {
         all.push(("shell", format!("cat {}", shell(directory.join("head.csv").as_os_str().as_bytes()))));
     }
-    if let Some(name) = &name {
-        let mut argument = place.source.as_os_str().as_bytes().to_vec();
-        if !place.path.is_empty() {
-            argument.push(b':');
-            argument.extend_from_slice(&place.path);
+    let argument = argument(place);
+    let lines = match &name {
+        Some(name) => {
+            let word = condition_name(name);
+            let condition =
+                if number { format!("order by {word} desc limit 10") } else { format!("{word} is not null") };
+            format!("hepfs query {argument} {}", shell(condition.as_bytes()))
         }
-        let word = condition_name(name);
-        let condition = if number { format!("order by {word} desc limit 10") } else { format!("{word} is not null") };
-        let lines = format!("hepfs query {} {}", shell(&argument), shell(condition.as_bytes()));
-        all.push(("no mount", lines));
-    }
+        None => format!("hepfs info {argument}"),
+    };
+    all.push(("no mount", lines));
     if let Some(mounting) = mounting(place) {
         // Without a mount, what needs none comes first.
-        all.rotate_right(usize::from(name.is_some()));
-        all.insert(usize::from(name.is_some()), mounting);
+        all.rotate_right(1);
+        all.insert(1, mounting);
     }
     all
 }
 
 /// How to read a group.
 pub fn of_group(place: &PagePlace) -> Vec<(&'static str, String)> {
-    let (directory, source) = (directory(place), place.source.as_os_str().as_bytes());
-    let mut argument = source.to_vec();
-    if !place.path.is_empty() {
-        argument.push(b':');
-        argument.extend_from_slice(&place.path);
-    }
-    let argument = shell(&argument);
+    let (directory, argument) = (directory(place), argument(place));
     let findings = match place.mounted {
         Some(_) => String::new(),
         None => format!("\nhepfs check {argument}"),

@@ -1,11 +1,14 @@
 //! Pictures of columns: SVG in whole numbers, 640 units wide.
 
+use std::ops::Range;
+
 use super::html::Html;
 use super::look::{
-    Bars, BarsOf, ColumnLook, Counted, Label, Labels, Number, Numbers, Order, Picture, Scale, Stretch, Trace, Values,
-    Width, words,
+    Bars, BarsOf, ColumnLook, Counted, Form, Kind, Label, Labels, Number, Numbers, Order, Picture, Scale, Stretch,
+    Trace, Values, Width, words,
 };
 use crate::activity::words::count;
+use arrow_schema::DataType;
 
 /// Width and height of a picture.
 const WIDTH: usize = 640;
@@ -23,6 +26,39 @@ const MOST_LABEL: usize = 80;
 /// Where a bar begins, out of so many.
 fn at(bar: usize, bars: usize) -> usize {
     bar * WIDTH / bars.max(1)
+}
+
+/// Most bytes of texts around the pictures of a column, and of its figures.
+const MOST_AROUND: usize = 1_100;
+
+/// Most bytes of the pictures and figures of a column of `rows` rows, whatever its values are. None of its parts is as
+/// long as that at once.
+pub fn most_bytes(data_type: &DataType, nullable: bool, rows: u64) -> usize {
+    let digits = rows.checked_ilog10().unwrap_or(0) as usize + 1;
+    let kind = Kind::of(data_type);
+    // `V100h4` is a bar without a gap, `V104m2 0V4h11` one behind a gap; counts of bars together are at most the rows.
+    let values = match kind {
+        Kind::Plain => return MOST_AROUND,
+        Kind::Whole(Form::Instant(_)) => 160 * (6 + digits),
+        Kind::Whole(_) => 130 * (7 + digits),
+        Kind::Lengths => 130 * (7 + 4),
+        Kind::Real => 48 * (13 + digits),
+        Kind::Labels => 6 * 115 + 5 * MOST_LABEL,
+        Kind::Booleans => 0,
+    };
+    // Up and back, `V86h10`, and the medians.
+    let trace = match kind {
+        // Texts that all differ have bars of their lengths, and a band: less.
+        Kind::Labels => 5 * (64 * 6 + 32),
+        Kind::Booleans => 64 * 6,
+        _ => 64 * (6 + 7 + 5),
+    };
+    // Only what varies in length has stretches of several lengths.
+    let is_coded = matches!(data_type, DataType::Dictionary(..));
+    let lengths = if matches!(kind, Kind::Labels | Kind::Lengths) && !is_coded { 64 * 5 } else { 0 };
+    let gaps = if nullable || kind == Kind::Real { 64 * 8 + 64 * 5 } else { 0 };
+    let nans = if kind == Kind::Real { 64 * 5 } else { 0 };
+    MOST_AROUND + values + trace + 64 * (digits + 1) + lengths + gaps + nans
 }
 
 /// The column whose pictures are drawn.
@@ -92,24 +128,21 @@ impl Drawn<'_> {
             out.raw(", on a logarithmic scale");
         }
         let highest = bars.counts.iter().position(|count| *count == greatest).unwrap_or(0) + 1;
-        out.raw(&format!("; the highest bar is number {highest}.</title><path class=bar d=\""));
-        let (mut pen, many) = (0, bars.counts.len());
-        out.raw(&format!("M0 {HEIGHT}"));
-        for (bar, rows) in bars.counts.iter().enumerate().filter(|(_, rows)| **rows > 0) {
-            // All values alike are a bar in the middle.
-            let (start, end) = if many == 1 { (312, 328) } else { (at(bar, many), at(bar + 1, many)) };
-            let gap = match end - start {
-                0..5 => 0,
-                5..8 => 1,
-                _ => 2,
-            };
-            if start > pen {
-                out.raw(&format!("m{} 0", start - pen));
-            }
-            let height = ((*rows as f64 / greatest as f64 * (HEIGHT - 4) as f64).round() as i64).max(2);
-            out.raw(&format!("V{}h{}V{HEIGHT}", HEIGHT - height, end - start - gap));
-            pen = end - gap;
-        }
+        out.raw(&format!("; the highest bar is number {highest}.</title>"));
+        let many = bars.counts.len();
+        let gap = match many {
+            1 | 65.. => 0,
+            49..65 => 1,
+            _ => 2,
+        };
+        // All values alike are a bar in the middle.
+        let place = |bar: usize| if many == 1 { 312..328 } else { at(bar, many)..at(bar + 1, many) - gap };
+        let heights = bars.counts.iter().map(|rows| match rows {
+            0 => 0,
+            rows => part(*rows, greatest, HEIGHT - 4).max(2),
+        });
+        out.raw("<path class=bar d=\"");
+        areas(heights.enumerate().map(|(bar, height)| (place(bar), height)), HEIGHT, out);
         out.raw("\"/></svg>");
         let mut said = match (bars.of, bars.rises) {
             (BarsOf::Times, true) => "rows over time".to_owned(),
@@ -139,7 +172,7 @@ impl Drawn<'_> {
             say("log scale".into());
         }
         if bars.outside as f64 >= all as f64 * 5e-4 {
-            say(format!("{} outside", words::share(bars.outside, all)));
+            say(format!("{} outside", share(bars.outside, all)));
         }
         if from == to {
             let said = if said.is_empty() { from.to_owned() } else { format!("{from} {said}") };
@@ -153,14 +186,13 @@ impl Drawn<'_> {
     fn split(&self, labels: &Labels, out: &mut Html) {
         let of = |text: &str| labels.commonest.iter().find(|label| label.text == text).map_or(0, |label| label.count);
         let (trues, falses) = (of("true"), of("false"));
-        let (all, x) = (trues + falses, part(trues, trues + falses, WIDTH as i64));
-        out.raw(&format!("<svg class=split viewBox=\"0 0 {WIDTH} 22\" preserveAspectRatio=none role=img"));
-        out.raw(&format!(" data-counts={trues},{falses}><title>Shares of "));
+        let all = trues + falses;
+        out.raw(&format!("<svg class=split role=img data-counts={trues},{falses}><title>Shares of "));
         self.named(out);
-        let [yes, no] = [trues, falses].map(|count| words::share(count, all));
-        out.raw(&format!(": true {yes}, false {no}.</title><path class=s3 d=\"M0 0H{WIDTH}V22H0\"/>"));
-        out.raw(&format!("<path class=bar d=\"M0 0H{x}V22H0\"/></svg><div class=ax><span><b>true</b> {yes}</span>"));
-        out.raw(&format!("<span></span><span><b>false</b> {no}</span></div>"));
+        let [yes, no] = [trues, falses].map(|count| share(count, all));
+        out.raw(&format!(": true {yes}, false {no}.</title><rect class=s3 width=100% height=22 />"));
+        out.raw(&format!("<rect class=bar width={}% height=22 /></svg>", percent(trues, all)));
+        axis([&format!("<b>true</b> {yes}"), "", &format!("<b>false</b> {no}")], out);
     }
 
     /// Writes the commonest labels.
@@ -170,9 +202,9 @@ impl Drawn<'_> {
         let mut bar = |class: &str, text: &dyn Fn(&mut Html), rows: u64| {
             out.raw(&format!("<li data-count={rows}>"));
             text(out);
-            out.raw("<svg viewBox=\"0 0 640 9\" preserveAspectRatio=none aria-hidden=true>");
-            let (x, share) = (part(rows, greatest, WIDTH as i64).max(2), words::share(rows, labels.rows));
-            out.raw(&format!("<path class={class} d=\"M0 0H{x}V9H0\"/></svg><span>{share}</span>"));
+            let (width, part) = (percent(rows, greatest), share(rows, labels.rows));
+            out.raw(&format!("<svg aria-hidden=true><rect class={class} width={width}% height=9 /></svg>"));
+            out.raw(&format!("<span>{part}</span>"));
         };
         for label in &labels.commonest {
             bar(
@@ -232,7 +264,7 @@ impl Drawn<'_> {
             out.raw(&format!("; {}", order_of(order.of)));
         }
         if let Some(Counted { of: [missing, rows], .. }) = self.look.numbers.missing {
-            out.raw(&format!("; missing: {}", words::share(missing, rows)));
+            out.raw(&format!("; missing: {}", share(missing, rows)));
         }
         out.raw(".</title>");
     }
@@ -254,27 +286,30 @@ impl Drawn<'_> {
         let drawn = trace.stretches.iter().map(|stretch| stretch.values.map(|values| values.map(y)));
         let drawn: Vec<Option<[i64; 3]>> = drawn.collect();
         for run in runs(&drawn) {
-            let (start, end) = (at(run.start, many), at(run.end, many));
-            let stretches = || run.clone().filter_map(|stretch| Some((stretch, drawn[stretch]?)));
-            band.push_str(&format!("M{start} "));
-            for (stretch, [low, _, high]) in stretches() {
+            let stretches =
+                || run.clone().filter_map(|stretch| Some((at(stretch, many), at(stretch + 1, many), drawn[stretch]?)));
+            for (number, (start, end, [low, _, high])) in stretches().enumerate() {
                 // A band is at least two units high.
                 let top = high.min(low - 2);
-                band.push_str(&format!(
-                    "{}{top}H{}",
-                    if stretch == run.start { "" } else { "V" },
-                    at(stretch + 1, many)
-                ));
+                band.push_str(&if number == 0 { format!("M{start} {top}") } else { format!("V{top}") });
+                band.push_str(&format!("h{}", end - start));
             }
-            for (stretch, [low, ..]) in stretches().collect::<Vec<_>>().into_iter().rev() {
-                band.push_str(&format!("V{low}H{}", at(stretch, many)));
+            for (start, end, [low, ..]) in stretches().collect::<Vec<_>>().into_iter().rev() {
+                band.push_str(&format!("V{low}h-{}", end - start));
             }
-            let middle = |stretch: usize| (at(stretch, many) + at(stretch + 1, many)) / 2;
-            medians.push('M');
-            let points = stretches().map(|(stretch, [_, median, _])| format!("{} {median}", middle(stretch)));
-            medians.push_str(&points.collect::<Vec<_>>().join(" "));
+            // From middle to middle: the first place, then how far it is to the next.
+            let mut before: Option<(i64, i64)> = None;
+            for (start, end, [_, median, _]) in stretches() {
+                let middle = (start + end) as i64 / 2;
+                match before.replace((middle, median)) {
+                    None => medians.push_str(&format!("M{middle} {median}l")),
+                    Some((x, y)) => medians.push_str(&format!("{} {} ", middle - x, median - y)),
+                }
+            }
+            let last = medians.trim_end_matches([' ', 'l']).len();
+            medians.truncate(last);
             if run.len() == 1 {
-                medians.push_str(&format!("H{end}"));
+                medians.push_str(&format!("h{}", at(run.end, many) as i64 - before.map_or(0, |(x, _)| x)));
             }
         }
         out.raw("<path class=band d=\"").raw(&band).raw("\"/><path class=med d=\"").raw(&medians).raw("\"/>");
@@ -297,7 +332,7 @@ impl Drawn<'_> {
         let shares: Vec<f64> = shares.collect();
         let top = (shares.iter().copied().fold(0.0, f64::max) * 1.3).clamp(0.01, 1.0);
         let top = if top > 0.6 { 1.0 } else { top };
-        let top_said = words::share((top * 1000.0).round() as u64, 1000);
+        let top_said = share((top * 1000.0).round() as u64, 1000);
         out.raw(&format!(" over the rows: share of true, 0 to {top_said}"));
         self.sentence(out);
         out.raw("<path class=band d=\"");
@@ -329,17 +364,13 @@ impl Drawn<'_> {
 
     /// Draws shares of the height as one area.
     fn skyline(&self, shares: impl ExactSizeIterator<Item = f64>, out: &mut Html) {
-        let (many, mut before) = (shares.len(), OVER);
-        out.raw(&format!("M0 {OVER}"));
-        for (stretch, share) in shares.enumerate() {
-            let y = OVER - (share.clamp(0.0, 1.0) * OVER as f64).round() as i64;
-            if y != before {
-                out.raw(&format!("V{y}"));
-            }
-            out.raw(&format!("H{}", at(stretch + 1, many)));
-            before = y;
-        }
-        out.raw(&format!("V{OVER}"));
+        let many = shares.len();
+        let height = |share: f64| (share.clamp(0.0, 1.0) * OVER as f64).round() as i64;
+        areas(
+            shares.enumerate().map(|(stretch, share)| (at(stretch, many)..at(stretch + 1, many), height(share))),
+            OVER,
+            out,
+        );
     }
 
     /// Draws what is missing or no number, by share.
@@ -349,25 +380,54 @@ impl Drawn<'_> {
         if trace.stretches.iter().all(|stretch| gaps(stretch) == 0) {
             return;
         }
+        let many = trace.stretches.len();
+        let height = |stretch: &Stretch| match gaps(stretch) {
+            0 => 0,
+            missing => part(missing, stretch.rows, 12).clamp(3, 12),
+        };
         out.raw("<path class=miss d=\"");
-        let (mut pen, many) = (0, trace.stretches.len());
-        out.raw(&format!("M0 {HEIGHT}"));
-        for (stretch, of) in trace.stretches.iter().enumerate().filter(|(_, of)| gaps(of) > 0) {
-            let (start, end) = (at(stretch, many), at(stretch + 1, many));
-            if start > pen {
-                out.raw(&format!("m{} 0", start - pen));
-            }
-            let height = part(gaps(of), of.rows, 12).max(3);
-            out.raw(&format!("v-{height}h{}v{height}", end - start));
-            pen = end;
-        }
+        let all = trace.stretches.iter().enumerate();
+        areas(all.map(|(at_, stretch)| (at(at_, many)..at(at_ + 1, many), height(stretch))), HEIGHT, out);
         out.raw("\"/>");
     }
 }
 
+/// Draws bars of these heights that stand on a line, each at its place: those without a gap as one area.
+fn areas(bars: impl Iterator<Item = (Range<usize>, i64)>, base: i64, out: &mut Html) {
+    let (mut pen, mut before) = (0, base);
+    out.raw(&format!("M0 {base}"));
+    for (place, height) in bars.filter(|(_, height)| *height > 0) {
+        if place.start > pen {
+            if before < base {
+                out.raw(&format!("V{base}"));
+            }
+            out.raw(&format!("m{} 0", place.start - pen));
+            before = base;
+        }
+        let y = base - height;
+        if y != before {
+            out.raw(&format!("V{y}"));
+        }
+        out.raw(&format!("h{}", place.len()));
+        (pen, before) = (place.end, y);
+    }
+    out.raw(&format!("V{base}"));
+}
+
+/// A share as text: it may begin with `<`.
+fn share(part: u64, of: u64) -> String {
+    words::share(part, of).replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// A share in percent, to a tenth.
+fn percent(part: u64, of: u64) -> String {
+    let text = format!("{:.1}", part as f64 / of.max(1) as f64 * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// Runs of stretches that have values.
-fn runs(drawn: &[Option<[i64; 3]>]) -> Vec<std::ops::Range<usize>> {
-    let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
+fn runs(drawn: &[Option<[i64; 3]>]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
     for at in (0..drawn.len()).filter(|at| drawn[*at].is_some()) {
         match runs.last_mut().filter(|run| run.end == at) {
             Some(run) => run.end += 1,
@@ -417,8 +477,26 @@ pub fn figures(numbers: &Numbers, out: &mut Html) {
         if let Some(figure) = figure {
             let [part, of] = figure.of;
             let class = if part > 0 { " class=m" } else { "" };
-            out.raw(&format!("<dt>{name}</dt><dd{class}>{}{}</dd>", words::share(part, of), mark(figure)));
+            out.raw(&format!("<dt>{name}</dt><dd{class}>{}{}</dd>", share(part, of), mark(figure)));
         }
     }
     out.raw("</dl>");
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{Field, TimeUnit};
+
+    use super::*;
+
+    #[test]
+    fn pictures_take_less_than_6_kb() {
+        let list = DataType::LargeList(Field::new_list_field(DataType::Int8, true).into());
+        let labels = DataType::Dictionary(DataType::Int32.into(), DataType::LargeUtf8.into());
+        let times = DataType::Timestamp(TimeUnit::Nanosecond, None);
+        let kinds = [DataType::Int64, DataType::Float64, DataType::Boolean, labels, list, times];
+        let lengths =
+            kinds.map(|kind| most_bytes(&kind, kind != DataType::Timestamp(TimeUnit::Nanosecond, None), 1_000_000_000));
+        assert!(lengths.iter().all(|length| *length < 6000), "{lengths:?}");
+    }
 }

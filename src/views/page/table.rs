@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::html::Html;
 use super::look::{ColumnLook, EdgeRows};
-use super::svg::{Drawn, figures};
+use super::svg::{Drawn, figures, most_bytes};
 use super::{Cell, Look, MOST_PICTURES, PagePlace, Plain, edge_rows, snippets};
 use crate::activity::words::{bytes, count};
 use crate::store::decode::fixed_width;
@@ -26,11 +26,8 @@ const MOST_TEXT: usize = 240;
 const MOST_ATTRIBUTES: usize = 100;
 const MOST_FINDINGS: usize = 20;
 
-/// Most bytes of pictures and figures of a column, besides the digits of rows.
-const MOST_DRAWN: usize = 3_900;
-
-/// Numbers of rows in the pictures of a column: counts of bars, and the beginnings of stretches.
-const MOST_COUNTS: usize = 130;
+/// Most bytes of a line that says why there is no picture.
+const MOST_UNREAD: usize = 300;
 
 /// Most bytes of a cell of the first and last rows, and of its text.
 const MOST_CELL: usize = 76;
@@ -111,11 +108,12 @@ impl TablePage {
                 out.raw("<td colspan=3></tr>\n");
                 continue;
             }
-            let digits = MOST_COUNTS * (table.rows.checked_ilog10().unwrap_or(0) as usize + 1);
+            let most =
+                column.shown().map_or(MOST_TEXT, |rows| most_bytes(rows.data_type(), rows.nullable(), rows.len()));
             let drawn = known.and_then(|known| known.look.columns.get(at));
             let before = std::mem::replace(&mut before, drawn);
             let instead = "<td colspan=3 class=w>no picture: it would be too large";
-            out.part(MOST_DRAWN + digits, drawn, instead, |out, look| self.drawn(column, look, before, out));
+            out.part(most.max(MOST_UNREAD), drawn, instead, |out, look| self.drawn(column, look, before, out));
             out.raw("</tr>\n");
         }
         out.raw("</tbody></table>\n<p class=note>");
@@ -173,7 +171,7 @@ impl TablePage {
     /// Writes what the schema says of a column.
     fn column(&self, at: usize, column: &Column, out: &mut Html) {
         out.raw(&format!("<tr id=c{at}><th scope=row>"));
-        if self.place.mounted.is_some() {
+        if self.place.mounted.is_some() && !self.table.only_adds {
             out.raw("<a class=n href=\"columns/\">").text(&column.name.to_string(), MOST_NAME).raw("</a>");
         } else {
             out.raw("<span class=n>").text(&column.name.to_string(), MOST_NAME).raw("</span>");

@@ -17,7 +17,7 @@ const BARS: u64 = 48;
 const BARS_OF_TIMES: u64 = 160;
 
 /// Most bars with one value each.
-const MOST_SINGLE: u128 = 130;
+const MOST_SINGLE: i128 = 130;
 
 /// The part of the values that lies within the bars, from either end.
 const QUANTILE: f64 = 0.005;
@@ -395,14 +395,17 @@ impl<'a, T: Value> Seen<'a, T> {
 impl Seen<'_, i128> {
     /// Bars of whole numbers, and the range that they show.
     fn whole_bars(&self, form: Form, of: BarsOf) -> (Bars, [i128; 2]) {
-        let (rises, span) = (self.rises(), self.greatest - self.least);
+        // Lengths of lists seldom rise, and their pictures have less room.
+        let rises = matches!(of, BarsOf::Values | BarsOf::Times) && self.rises();
+        let span = self.greatest - self.least;
+        let most_single = if of == BarsOf::Bytes { BARS.into() } else { MOST_SINGLE };
         let [low, high] = [QUANTILE, 1.0 - QUANTILE].map(|part| {
             let (at, rest) = place(self.sorted.len(), part);
             let next = self.sorted.get(at + 1).unwrap_or(&self.sorted[at]);
             self.sorted[at] + ((next - self.sorted[at]) as f64 * rest).round() as i128
         });
         let [a, b] = self.middle();
-        let is_single = span < MOST_SINGLE as i128;
+        let is_single = span < most_single;
         if form == Form::Integer && !is_single && self.least > 0 && high as f64 > SKEWED * a.halfway(b) {
             let edges = log_edges([low, high].map(|end| end as f64), [self.least, self.greatest].map(|end| end as f64));
             // A whole number is below an edge where it is below the next whole number.
@@ -422,7 +425,7 @@ impl Seen<'_, i128> {
         };
         let values = last - first + 1;
         let most = if of == BarsOf::Times { BARS_OF_TIMES } else { BARS };
-        let is_single = values <= MOST_SINGLE as i128;
+        let is_single = values <= most_single;
         let width = if is_single { 1 } else { (values - 1) / i128::from(most) + 1 };
         let edges: Vec<i128> = (0..=(values - 1) / width + 1).map(|at| first + at * width).collect();
         let (counts, outside) = self.counts(&edges, false, rises);

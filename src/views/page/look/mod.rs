@@ -29,7 +29,8 @@ use crate::table::{Column, Table};
 use draw::Sampled;
 pub use edges::Cell;
 use sample::{Grain, Group};
-use values::{Kind, Piece};
+use values::Piece;
+pub(super) use values::{Form, Kind};
 
 /// Most stretches of rows in a sample.
 pub const STRETCHES: usize = 64;
