@@ -13,7 +13,8 @@ use super::file::{Later, ObjectAttributes, ShownFile};
 use super::listing::{Child, ColumnView, ElementsForm};
 use super::walk::below;
 use super::{Error, OpenedSource, changes};
-use crate::catalogue::ObjectId;
+use crate::catalogue::{Dataset, Fill, Layout, ObjectId};
+use crate::dialects::stated;
 use crate::indexes::Trust;
 use crate::source::Interrupt;
 use crate::store::pass::Keeper;
@@ -25,6 +26,7 @@ use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::metadata::{self, Lines};
 use crate::views::npy::{NpyType, StoredView};
 use crate::views::parquet::{ParquetColumn, ParquetView};
+use crate::views::png::{PicturedArray, PngView};
 use crate::views::text::{BlockCache, TextColumn, TextFormat, TextView};
 
 /// A table with more columns than this gets its views at first use.
@@ -96,7 +98,7 @@ impl FileMaker {
                 let files = Self { id: array.dataset.id, path: array.path.clone(), ..self.clone() };
                 let (name, dataset) = (array.name.clone(), &array.dataset);
                 let attributes = ObjectAttributes::of_member(name, dataset.attributes.clone(), dataset.id);
-                let view = files.single(&single, file)?;
+                let view = files.single(&single, file, dataset)?;
                 return Ok(ShownFile::new(&self.opened, view, attributes).of_dataset(array.clone(), single));
             }
             Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) => return Err(Error::NotAFile),
@@ -223,7 +225,7 @@ impl FileMaker {
     }
 
     /// Builds a file of a dataset that is a table by itself.
-    fn single(&self, single: &Single, file: &SingleFile) -> Result<Arc<dyn View>, Error> {
+    fn single(&self, single: &Single, file: &SingleFile, dataset: &Dataset) -> Result<Arc<dyn View>, Error> {
         let columns = &single.whole;
         let whole = single.whole.columns.first().ok_or(Error::NotFound)?;
         let rows = whole.rows.as_ref().map_err(|reason| Error::Io(reason.to_string()))?;
@@ -254,6 +256,10 @@ impl FileMaker {
             SingleForm::Npy => {
                 let dtype = NpyType::of(&single.datatype).map_err(|error| Error::Io(error.to_string()))?;
                 Arc::new(stored()?.npy(&dtype, &single.shape).ok_or(Error::TooLarge)?)
+            }
+            SingleForm::Png(pixels) => {
+                let array = pictured(single, dataset).ok_or(Error::NotFound)?;
+                Arc::new(PngView::new(pixels, array, single.palette.clone()).ok_or(Error::NotFound)?)
             }
             SingleForm::Pixmap(header) => Arc::new(stored()?.behind(header.clone()).ok_or(Error::TooLarge)?),
         })
@@ -290,6 +296,20 @@ impl FileMaker {
             ColumnView::Npy => elements(rows, ElementsForm::Npy)?,
         })
     }
+}
+
+/// The array of a dataset, for pictures; `None`: it has none.
+pub(super) fn pictured(single: &Single, dataset: &Dataset) -> Option<PicturedArray> {
+    let rows = single.whole.columns.first()?.rows.as_ref().ok()?;
+    let missing = match stated::fill(&dataset.datatype, &dataset.attributes) {
+        Fill::Explicit(elements) => Some(elements.bytes),
+        _ => None,
+    };
+    let chunk = match &dataset.layout {
+        Layout::Chunked { chunk, .. } => Some(chunk.as_slice()),
+        _ => None,
+    };
+    PicturedArray::new(&single.shape, chunk, rows, missing.as_deref())
 }
 
 /// A file of rows as stored.

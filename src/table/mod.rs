@@ -39,7 +39,7 @@ pub use rows::{
 };
 pub use search_index::{AbsenceReason, AbsentIndex, BloomScheme, IndexContent, IndexForm, SearchIndex, ShownLabels};
 pub use similar::did_you_mean;
-pub use single::{Single, SingleFile, SingleForm};
+pub use single::{Colour, Interlace, Pixels, Single, SingleFile, SingleForm};
 pub use times::Times;
 pub use unreadable::Unreadable;
 

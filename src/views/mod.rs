@@ -10,6 +10,7 @@ pub mod npy;
 pub mod page;
 mod pandas;
 pub mod parquet;
+pub mod png;
 mod printable;
 pub mod rendered;
 pub mod text;

@@ -417,7 +417,7 @@ fn a_mount_of_some_formats_shows_no_others() {
     };
     let is_wanted = |line: &String| match suffix(line).as_deref() {
         Some("csv" | "parquet" | "json") => true,
-        Some("arrow" | "ndjson" | "npy" | "pgm" | "ppm" | "raw") => false,
+        Some("arrow" | "html" | "ndjson" | "npy" | "pgm" | "png" | "ppm" | "raw") => false,
         Some("txt") => line.ends_with("/values.txt"),
         _ => true,
     };

@@ -14,6 +14,7 @@ mod datasets;
 mod export;
 mod families;
 mod frames;
+mod images;
 mod import;
 mod index_build;
 mod label_filters;

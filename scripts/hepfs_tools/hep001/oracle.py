@@ -506,7 +506,31 @@ def suffixes(dataset, entry):
         files |= {".ndjson", ".parquet", ".arrow"} | ({".csv"} if row <= MOST_PLACES else set())
     elif row * type_id.get_size() <= MOST_NESTED:
         files |= {".parquet", ".arrow"}
+    if is_image(type_id, shape, string_attribute(dataset, "CLASS"), string_attribute(dataset, "INTERLACE_MODE")):
+        files.add(".png")
     return files | {suffix for suffix, _, _, _ in [pixmap_form(dataset)] if suffix}
+
+
+def is_image(type_id, shape, marked_as, interlace):
+    """Whether a dataset has a `.png`: an image, or numbers of two or three dimensions whose sides make a picture."""
+    if type_id.get_class() not in (h5t.INTEGER, h5t.FLOAT) or 0 in shape or npy_dtype(type_id) is None:
+        return False
+    if unsettled(type_id) or npy_dtype(type_id).kind not in "iuf":
+        return False
+    if npy_dtype(type_id).itemsize not in (1, 2, 4, 8):
+        return False
+    is_sample = npy_dtype(type_id).kind == "u" and npy_dtype(type_id).itemsize < 3
+    marked = marked_as == "IMAGE"
+    place = {"INTERLACE_LINE": 1, "INTERLACE_PLANE": 0}.get(interlace if marked else None, 2)
+    if is_sample and len(shape) == 3 and shape[place] == 3:
+        height, width = (extent for axis, extent in enumerate(shape) if axis != place)
+    elif len(shape) == 2:
+        height, width = shape
+    elif len(shape) == 3 and not marked and 16 <= shape[1] <= 32_767:
+        height, width = shape[0] * shape[1], shape[2]
+    else:
+        return False
+    return marked or all(16 <= side <= 32_767 for side in (height, width))
 
 
 def pixmap_form(dataset):

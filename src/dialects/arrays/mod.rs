@@ -24,7 +24,7 @@ use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object, product};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
-use crate::table::{Column, Meaning, Single, Table, Unreadable};
+use crate::table::{Colour, Column, Meaning, Pixels, Single, SingleFile, SingleForm, Table, Unreadable};
 
 /// The dialect of datasets that no other dialect claims.
 #[derive(Debug)]
@@ -34,7 +34,10 @@ static ABOUT: About = About {
     attributes: &[
         "CLASS",
         "DIMENSION_LIST",
+        "IMAGE_WHITE_IS_ZERO",
+        "INTERLACE_MODE",
         "NAME",
+        "PALETTE",
         "_FillValue",
         "calendar",
         "description",
@@ -66,7 +69,8 @@ impl Dialect for Arrays {
                 let single = array.single()?;
                 Ok(match interrupt {
                     Some(interrupt) => {
-                        Single { parts: parts(&dataset.shape), labels: array.labels(interrupt), ..single }
+                        let (parts, labels) = (parts(&dataset.shape), array.labels(interrupt));
+                        Single { parts, labels, palette: array.palette(&single.files, interrupt), ..single }
                     }
                     None => single,
                 })
@@ -89,6 +93,7 @@ impl Arrays {
             parts,
             labels: None,
             text: None,
+            palette: None,
             shape: stored.shape.clone(),
             datatype: stored.datatype.clone(),
             files,
@@ -158,6 +163,7 @@ impl Array<'_> {
             parts: Vec::new(),
             labels: None,
             text: self.text(&opened),
+            palette: None,
             shape: self.dataset.shape.clone(),
             datatype: self.dataset.datatype.clone(),
             files: forms::forms(self.dataset),
@@ -234,6 +240,17 @@ impl Array<'_> {
         }
         let opened = datasets::open(self.file, self.path, &scale).ok()?;
         Some(Arc::new(DatasetRows::plain(opened, u64::MAX)))
+    }
+
+    /// Opens the palette of an image, if one of its files has colours of it.
+    fn palette(&self, files: &[SingleFile], interrupt: &Interrupt) -> Option<Arc<dyn Rows>> {
+        let mut ids = files.iter().filter_map(|file| match file.form {
+            SingleForm::Png(Pixels { colour: Colour::Palette(id), .. }) => Some(id),
+            _ => None,
+        });
+        let Object::Dataset(palette) = self.file.object(ids.next()?, interrupt).ok()? else { return None };
+        let opened = datasets::open(self.file, self.path, &palette).ok()?;
+        Some(Arc::new(DatasetRows::along_first(opened, FillTest::none(), Arc::default())))
     }
 
     fn column(&self, name: BString, rows: Result<Arc<dyn Rows>, Unreadable>, tally: Arc<Tally>) -> Column {

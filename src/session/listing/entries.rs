@@ -16,7 +16,9 @@ use crate::store::File;
 use crate::table::{Single, SingleFile};
 use crate::views::text::TextFormat;
 
-/// Name of the file that describes a group or table. The names below, too, stand beside those of members.
+/// Name of the page to look at. The names below, too, stand beside those of members.
+pub(crate) const INDEX_PAGE: &str = "index.html";
+/// Name of the file that describes a group or table.
 pub(crate) const METADATA: &str = "metadata.json";
 pub(crate) const INDEXES: &str = "indexes.json";
 pub(crate) const HEAD: &str = "head.csv";
@@ -30,7 +32,8 @@ pub(crate) const TABLE_NPY: &str = "table.npy";
 pub(crate) const TABLE_RAW: &str = "table.raw";
 
 /// Names in a table's directory that no child may take.
-pub(super) const RESERVED_IN_TABLES: [&str; 12] = [
+pub(super) const RESERVED_IN_TABLES: [&str; 13] = [
+    INDEX_PAGE,
     METADATA,
     INDEXES,
     HEAD,
@@ -46,13 +49,16 @@ pub(super) const RESERVED_IN_TABLES: [&str; 12] = [
 ];
 
 /// Names that no child may take in the directory of a table that only adds names.
-pub(super) const RESERVED_BESIDE_COLUMNS: [&str; 8] =
-    [METADATA, HEAD, WHERE, TABLE_CSV, TABLE_NDJSON, TABLE_PARQUET, TABLE_ARROW, live::DIRECTORY];
+pub(super) const RESERVED_BESIDE_COLUMNS: [&str; 9] =
+    [INDEX_PAGE, METADATA, HEAD, WHERE, TABLE_CSV, TABLE_NDJSON, TABLE_PARQUET, TABLE_ARROW, live::DIRECTORY];
 
-/// Every suffix of a file of a dataset or column. The set is closed: a further suffix would rename groups, whose names
+/// The suffix of pages, which no dataset or column has.
+pub(super) const HTML: &str = ".html";
+
+/// Every suffix of a file of a dataset or column, and that of pages. The set is closed: a further suffix would rename groups, whose names
 /// avoid all of these, whether or not a dataset has such a file.
-pub(crate) const SUFFIXES: [&str; 9] =
-    [".arrow", ".csv", ".ndjson", ".npy", ".parquet", ".pgm", ".ppm", ".raw", ".txt"];
+pub(crate) const SUFFIXES: [&str; 11] =
+    [".arrow", ".csv", ".html", ".ndjson", ".npy", ".parquet", ".pgm", ".png", ".ppm", ".raw", ".txt"];
 
 /// The file formats shown for tables and datasets (`--formats`), by suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use super::entries::{
-    Child, DirectoryPlace, GroupPlace, LinkDestination, Listing, ListingEntry, METADATA, RESERVED_BESIDE_COLUMNS,
-    RESERVED_IN_TABLES, SUFFIXES, ShownArray, ShownName, Siblings, with_suffix,
+    Child, DirectoryPlace, GroupPlace, HTML, INDEX_PAGE, LinkDestination, Listing, ListingEntry, METADATA,
+    RESERVED_BESIDE_COLUMNS, RESERVED_IN_TABLES, SUFFIXES, ShownArray, ShownName, Siblings, with_suffix,
 };
 use super::tables;
 use crate::catalogue::{Dangling, Dataset, Group, Layout, Link, Object, ObjectId, Target, join};
@@ -21,7 +21,7 @@ use crate::views::Misfit;
 use crate::views::metadata::{Details, ShownAs, ShownMember};
 
 /// Names that no child may take in the directory of a group that is no table.
-const RESERVED_IN_GROUPS: [&str; 2] = [METADATA, live::DIRECTORY];
+const RESERVED_IN_GROUPS: [&str; 3] = [INDEX_PAGE, METADATA, live::DIRECTORY];
 
 /// Reason for hiding a member that belongs to a table beside it.
 const SERVES: &str = "it serves a table beside it";
@@ -79,7 +79,9 @@ impl Namespace {
     /// The stem of a member that is files; escaped if one of its names would be reserved.
     pub fn stem(&self, name: &[u8]) -> BString {
         let plain = names::encode(name);
-        let is_reserved = SUFFIXES.iter().any(|suffix| self.reserved.contains(&with_suffix(&plain, suffix)));
+        // No member that is files has an `.html`: one called `index` keeps its names.
+        let mut suffixes = SUFFIXES.iter().filter(|suffix| **suffix != HTML);
+        let is_reserved = suffixes.any(|suffix| self.reserved.contains(&with_suffix(&plain, suffix)));
         if is_reserved { names::encode_reserved(name) } else { plain }
     }
 

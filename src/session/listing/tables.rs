@@ -14,6 +14,7 @@ use crate::views::ipc::{self, IpcColumn};
 use crate::views::metadata::{ShownAs, ShownMember};
 use crate::views::npy::NpyType;
 use crate::views::parquet::{ParquetColumn, ParquetView};
+use crate::views::png::PngView;
 use crate::views::text::TextFormat;
 
 /// Number of rows in `head.csv`.
@@ -119,6 +120,9 @@ pub(crate) fn single_view(single: &Single, file: &SingleFile) -> Result<(), Misf
         SingleForm::Parquet => parquet(whole),
         SingleForm::Arrow => arrow(whole),
         SingleForm::Raw | SingleForm::Pixmap(_) => whole.columns.iter().try_for_each(stored),
+        SingleForm::Png(pixels) => {
+            whole.columns.iter().try_for_each(|column| PngView::check(pixels, readable(column)?))
+        }
         SingleForm::Npy => {
             for column in &whole.columns {
                 elements(readable(column)?)?;
