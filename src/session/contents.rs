@@ -122,6 +122,15 @@ impl Contents {
         Ok(members)
     }
 
+    /// The first members of a large group as its listing knows them, and the number of all. `None`: a small group, whose
+    /// members are described.
+    pub fn first_members(&self, most: usize) -> Option<(Vec<ShownMember>, usize)> {
+        self.group.as_ref()?;
+        let entries = self.listing.entries();
+        let members: Vec<ShownMember> = entries.iter().filter_map(ListingEntry::member).take(most).collect();
+        Some((members, entries.iter().filter(|entry| entry.is_member()).count()))
+    }
+
     /// Opens a dataset that is a table.
     ///
     /// # Errors

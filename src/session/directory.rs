@@ -3,25 +3,32 @@
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
 use super::contents::Contents;
 use super::file::ShownFile;
 use super::files::FileMaker;
 use super::in_use::InUse;
-use super::listing::{DirectoryPlace, GroupPlace, Way};
+use super::listing::{Child, DirectoryPlace, GroupPlace, INDEX_PAGE, Way};
+use super::pages::{self, PageAt};
 use super::recent::{Recent, Use};
-use super::{Error, OpenedSource, lock};
+use super::{Error, OpenedSource, live, lock};
 use crate::catalogue::{ObjectId, join};
 use crate::dialects::Made;
 use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::table::Unreadable;
 
+/// Name of the root of a mount of several sources, on the pages below it.
+const ALL_SOURCES: &str = "All files";
+
 /// A directory of a file, listed at first use.
 pub struct Directory {
     files_of: FileMaker,
     place: DirectoryPlace,
+    /// Path in the mount.
+    shown: BString,
     /// When the directory last changed; `None`: together with the file.
     mtime: Option<SystemTime>,
     way: Way,
@@ -36,18 +43,19 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// The root group, or the table of a file without groups.
-    pub fn root(opened: Arc<OpenedSource>) -> Self {
+    /// The root group, or the table of a file without groups; `shown` is the source's path in the mount.
+    pub fn root(opened: Arc<OpenedSource>, shown: BString) -> Self {
         let recent = Arc::<Recent>::default();
         let Some(id) = opened.hdf5().map(|file| file.info().root) else {
-            return Self::new(opened, DirectoryPlace::File, Way::default(), recent);
+            return Self::new(opened, DirectoryPlace::File, (Way::default(), shown), recent);
         };
         let way = Way { groups: vec![(id, 0)], ..Way::default() };
-        Self::new(opened, DirectoryPlace::Group(GroupPlace { id, path: "/".into(), link: "/".into() }), way, recent)
+        let place = DirectoryPlace::Group(GroupPlace { id, path: "/".into(), link: "/".into() });
+        Self::new(opened, place, (way, shown), recent)
     }
 
-    /// Makes the subdirectory that shows a place.
-    fn below(&self, place: &DirectoryPlace) -> Self {
+    /// Makes the subdirectory of this name that shows a place.
+    fn below(&self, name: &BString, place: &DirectoryPlace) -> Self {
         let mut mtime = None;
         let (place, way) = match place {
             DirectoryPlace::Group(group) => (place.clone(), self.way.to_group(group.id, &group.link)),
@@ -60,10 +68,17 @@ impl Directory {
             }
             other => (other.clone(), self.way.to_directory()),
         };
-        Self { mtime, ..Self::new(self.opened().clone(), place, way, self.recent.clone()) }
+        let divider: &[u8] = if self.shown.is_empty() { b"" } else { b"/" };
+        let shown = bstr::concat([self.shown.as_slice(), divider, name]).into();
+        Self { mtime, ..Self::new(self.opened().clone(), place, (way, shown), self.recent.clone()) }
     }
 
-    fn new(opened: Arc<OpenedSource>, place: DirectoryPlace, way: Way, recent: Arc<Recent>) -> Self {
+    fn new(
+        opened: Arc<OpenedSource>,
+        place: DirectoryPlace,
+        (way, shown): (Way, BString),
+        recent: Arc<Recent>,
+    ) -> Self {
         let (id, path, name) = match &place {
             DirectoryPlace::File => (ObjectId { file: 0, address: 0 }, "/".to_owned(), "/".into()),
             DirectoryPlace::Group(group) => (group.id, group.path.clone(), group.link.clone()),
@@ -73,6 +88,7 @@ impl Directory {
         Self {
             files_of: FileMaker { opened, id, title: path.trim_matches('/').into(), path, name, selection: None },
             place,
+            shown,
             mtime: None,
             way,
             contents: OnceLock::new(),
@@ -112,6 +128,7 @@ impl Directory {
             DirectoryPlace::Dataset(array) => Contents::of_dataset(opened, array, interrupt)?,
             DirectoryPlace::Made(group, _, made) => Contents::of_made(opened, group, made, interrupt)?,
         };
+        contents.listing.add(INDEX_PAGE.into(), Child::Page);
         contents.show(opened.session().formats);
         if let Some(table) = &contents.table {
             opened.watch_table(table);
@@ -124,7 +141,9 @@ impl Directory {
     pub(crate) fn directory(&self, position: usize, place: &DirectoryPlace) -> Arc<Self> {
         let mut below = self.directories.lock();
         below.get(&position).unwrap_or_else(|| {
-            let directory = Arc::new(self.below(place));
+            let listing = self.contents.get().map(|contents| &contents.listing);
+            let named = listing.and_then(|listing| listing.name(position as u64));
+            let directory = Arc::new(self.below(&named.map(|(_, entry)| entry.name).unwrap_or_default(), place));
             below.insert(position, &directory);
             directory
         })
@@ -150,8 +169,13 @@ impl Directory {
             None => {
                 let listing = if place.0 { contents.columns() } else { &contents.listing };
                 let child = listing.child(place.1).ok_or(Error::NotFound)?;
-                let named = listing.name(place.1 as u64).map(|(_, entry)| entry.name).unwrap_or_default();
-                let file = Arc::new(self.files_of.file(contents, &child, &named)?);
+                let file = Arc::new(match child {
+                    Child::Page => pages::file(&self.copy(contents), self.page_at())?,
+                    child => {
+                        let named = listing.name(place.1 as u64).map(|(_, entry)| entry.name).unwrap_or_default();
+                        self.files_of.file(contents, &child, &named)?
+                    }
+                });
                 files.insert(place, &file);
                 file
             }
@@ -159,6 +183,37 @@ impl Directory {
         drop(files);
         self.recent.touch(&file, used);
         Ok(file)
+    }
+
+    /// The directory for its page alone: files that the page opens are not those used last, or they would hold it.
+    fn copy(&self, contents: &Arc<Contents>) -> Arc<Self> {
+        let way = (self.way.clone(), self.shown.clone());
+        let directory = Self::new(self.opened().clone(), self.place.clone(), way, Arc::default());
+        Arc::new(Self { contents: contents.clone().into(), mtime: self.mtime, ..directory })
+    }
+
+    /// The place of the directory's page.
+    fn page_at(&self) -> PageAt {
+        let source = self.opened().path();
+        let names: Vec<&[u8]> = self.shown.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
+        let of_source = names.len().saturating_sub(self.way.depth);
+        let up = |to: usize| "../".repeat(names.len() - to);
+        let top = match of_source {
+            0 => source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned(),
+            _ => ALL_SOURCES.to_owned(),
+        };
+        let names_above = std::iter::once(top).chain(names.iter().map(|name| name.as_bstr().to_string()));
+        let above = names_above.take(names.len()).enumerate();
+        PageAt {
+            mounted: self.opened().session().mounted_path(&self.shown),
+            path: bstr::join("/", names.get(of_source..).unwrap_or_default()).into(),
+            // A folder has no page: a browser lists it.
+            above: above
+                .map(|(to, name)| (name, up(to) + if to < of_source { "" } else { INDEX_PAGE }))
+                .map(|(name, link)| (name, Some(link.into_bytes())))
+                .collect(),
+            findings: Some(format!("{}{}/findings", up(0), live::DIRECTORY)),
+        }
     }
 
     /// When the directory last changed; `None`: together with the file.

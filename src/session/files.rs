@@ -101,7 +101,9 @@ impl FileMaker {
                 let view = files.single(&single, file, dataset)?;
                 return Ok(ShownFile::new(&self.opened, view, attributes).of_dataset(array.clone(), single));
             }
-            Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) => return Err(Error::NotAFile),
+            Child::Page | Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) => {
+                return Err(Error::NotAFile);
+            }
         };
         Ok(ShownFile::new(&self.opened, view, attributes))
     }

@@ -47,10 +47,12 @@ mod verifier;
 pub(crate) mod walk;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt::{self, Debug, Formatter};
 use std::hash::Hash;
 use std::io;
 use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -193,6 +195,8 @@ pub struct Session {
     listed: Mutex<BTreeMap<PathBuf, u64>>,
     /// The watcher, once there is a mount.
     watch: OnceLock<Weak<dyn Watcher>>,
+    /// The mount point, once it is known.
+    mountpoint: OnceLock<PathBuf>,
 }
 
 impl Debug for Session {
@@ -235,6 +239,7 @@ impl Session {
             casts: Default::default(),
             listed: Default::default(),
             watch: OnceLock::new(),
+            mountpoint: OnceLock::new(),
         })
     }
 
@@ -256,6 +261,18 @@ impl Session {
         let watch: Weak<W> = Arc::downgrade(watch);
         self.watch.set(watch).ok();
         self.opened().iter().for_each(|opened| self.watch_file(opened.path()));
+    }
+
+    /// Tells the path at which the session is mounted, for pages.
+    pub(crate) fn mounted_at(&self, mountpoint: &Path) {
+        // Not canonical: to look at a mount that is not served yet would never end.
+        let absolute = std::path::absolute(mountpoint).unwrap_or_else(|_| mountpoint.to_owned());
+        self.mountpoint.set(absolute).ok();
+    }
+
+    /// The absolute path of a path in the mount; `None`: there is no mount.
+    fn mounted_path(&self, shown: &BString) -> Option<PathBuf> {
+        Some(self.mountpoint.get()?.join(OsStr::from_bytes(shown)))
     }
 
     /// Writes the HDF5 workers' answers about all open sources to the cache folder, unless they are there already.

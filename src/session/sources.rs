@@ -133,23 +133,26 @@ pub(crate) fn files(top: &dyn Sources, interrupt: &Interrupt) -> Result<BTreeMap
 pub(crate) struct FileRoot {
     source: Arc<SourceFile>,
     group: Mutex<Option<Arc<Directory>>>,
+    /// Path in the mount.
+    shown: BString,
     /// Whether the user named it: then it stays when the file goes. A file found in a folder goes with its file.
     named: bool,
 }
 
 impl FileRoot {
     /// A source found in a folder.
-    fn found(source: Arc<SourceFile>) -> Self {
-        Self { source, group: Mutex::new(None), named: false }
+    fn found(source: Arc<SourceFile>, shown: BString) -> Self {
+        Self { source, group: Mutex::new(None), shown, named: false }
     }
 
-    /// Opens a source that the user named, and lists its root, so that a mount fails early and with the reason.
+    /// Opens a source that the user named, whose path in the mount is `shown`, and lists its root, so that a mount fails
+    /// early and with the reason.
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn open(session: &Arc<Session>, path: &Path, interrupt: &Interrupt) -> Result<Self, OpenError> {
+    pub fn open(session: &Arc<Session>, path: &Path, shown: BString, interrupt: &Interrupt) -> Result<Self, OpenError> {
         let source = SourceFile::new(session.clone(), path.to_owned());
-        let root = Self { source, group: Mutex::new(None), named: true };
+        let root = Self { source, group: Mutex::new(None), shown, named: true };
         let group = root.current(interrupt)?;
         group.load(interrupt).map_err(|error| OpenError::Root { path: path.to_owned(), reason: error.to_string() })?;
         Ok(root)
@@ -205,7 +208,7 @@ impl FileRoot {
         let mut group = self.group.lock();
         match &*group {
             Some(group) if Arc::ptr_eq(group.opened(), &opened) => Ok(group.clone()),
-            _ => Ok(group.insert(Arc::new(Directory::root(opened))).clone()),
+            _ => Ok(group.insert(Arc::new(Directory::root(opened, self.shown.clone()))).clone()),
         }
     }
 }
@@ -214,6 +217,8 @@ impl FileRoot {
 pub(crate) struct Folder {
     session: Arc<Session>,
     path: PathBuf,
+    /// Path in the mount.
+    shown: BString,
     files: Mutex<InUse<BString, FileRoot>>,
     folders: Mutex<InUse<BString, Folder>>,
     /// Whether the user named it: then it stays, whatever happens to it.
@@ -221,21 +226,21 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    pub fn new(session: Arc<Session>, path: PathBuf) -> Self {
-        Self { session, path, files: Mutex::default(), folders: Mutex::default(), named: false }
+    pub fn new(session: Arc<Session>, path: PathBuf, shown: BString) -> Self {
+        Self { session, path, shown, files: Mutex::default(), folders: Mutex::default(), named: false }
     }
 
     /// Opens a folder that the user named, which must contain a file of a known format at some depth.
     ///
     /// # Errors
     /// [`OpenError::NoFiles`] if it contains none, [`OpenError::Source`] if the folder cannot be read.
-    pub fn open(session: &Arc<Session>, path: &Path) -> Result<Self, OpenError> {
+    pub fn open(session: &Arc<Session>, path: &Path, shown: BString) -> Result<Self, OpenError> {
         std::fs::read_dir(path)
             .map_err(|error| OpenError::Source(source::Error::Io { path: path.to_owned(), error }))?;
         if !holds_known(path) {
             return Err(OpenError::NoFiles(path.to_owned()));
         }
-        Ok(Self { named: true, ..Self::new(session.clone(), path.to_owned()) })
+        Ok(Self { named: true, ..Self::new(session.clone(), path.to_owned(), shown) })
     }
 
     /// Lists the folders and files, with their paths, and has the session know how many files there are.
@@ -285,11 +290,13 @@ impl Folder {
 
     fn made(&self, name: BString, path: PathBuf) -> SourceEntry {
         let session = self.session.clone();
+        let divider: &[u8] = if self.shown.is_empty() { b"" } else { b"/" };
+        let shown = bstr::concat([self.shown.as_slice(), divider, &name]).into();
         if source::stat(&path).is_ok_and(|metadata| metadata.is_dir()) {
-            SourceEntry::Folder(kept(&self.folders, name, Folder::is_current, || Folder::new(session, path)))
+            SourceEntry::Folder(kept(&self.folders, name, Folder::is_current, || Folder::new(session, path, shown)))
         } else {
             SourceEntry::File(kept(&self.files, name, FileRoot::is_current, || {
-                FileRoot::found(SourceFile::new(session, path))
+                FileRoot::found(SourceFile::new(session, path), shown)
             }))
         }
     }
@@ -357,18 +364,19 @@ impl SeveralSources {
         let (mut sources, mut failures) = (BTreeMap::new(), Vec::new());
         for (name, path) in first {
             let opened = if path.is_dir() {
-                Folder::open(&session, path).map(|folder| SourceEntry::Folder(Arc::new(folder)))
+                Folder::open(&session, path, name.clone()).map(|folder| SourceEntry::Folder(Arc::new(folder)))
             } else {
-                FileRoot::open(&session, path, interrupt).map(|file| SourceEntry::File(Arc::new(file)))
+                FileRoot::open(&session, path, name.clone(), interrupt).map(|file| SourceEntry::File(Arc::new(file)))
             };
             let found = match opened {
                 Err(error) if error.is_interrupted() => return Err(error),
                 Err(error) => {
                     failures.push(error);
                     if path.is_dir() {
-                        SourceEntry::Folder(Arc::new(Folder::new(session.clone(), path.clone())))
+                        SourceEntry::Folder(Arc::new(Folder::new(session.clone(), path.clone(), name.clone())))
                     } else {
-                        SourceEntry::File(Arc::new(FileRoot::found(SourceFile::new(session.clone(), path.clone()))))
+                        let source = SourceFile::new(session.clone(), path.clone());
+                        SourceEntry::File(Arc::new(FileRoot::found(source, name.clone())))
                     }
                 }
                 Ok(found) => found,
@@ -405,8 +413,11 @@ impl NamedSources {
             let metadata = std::fs::metadata(path);
             let metadata = metadata.map_err(|error| source::Error::Io { path: path.clone(), error })?;
             let found = match metadata.is_dir() {
-                true => SourceEntry::Folder(Arc::new(Folder::new(session.clone(), path.clone()))),
-                false => SourceEntry::File(Arc::new(FileRoot::found(SourceFile::new(session.clone(), path.clone())))),
+                true => SourceEntry::Folder(Arc::new(Folder::new(session.clone(), path.clone(), BString::default()))),
+                false => {
+                    let source = SourceFile::new(session.clone(), path.clone());
+                    SourceEntry::File(Arc::new(FileRoot::found(source, BString::default())))
+                }
             };
             let name = Some(base(path)).filter(|name| counts.get(name) == Some(&1));
             let name = name.unwrap_or_else(|| path.as_os_str().as_bytes().into());

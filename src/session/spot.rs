@@ -83,9 +83,11 @@ pub(crate) struct Root {
 /// their errors are in [`Session::errors`].
 pub(crate) fn root(session: &Arc<Session>, sources: &[PathBuf], interrupt: &Interrupt) -> Result<Spot, OpenError> {
     let (shown, files): (Spot, Option<Arc<dyn Sources>>) = match sources {
-        [only] if !only.is_dir() => (Spot::Source(Arc::new(FileRoot::open(session, only, interrupt)?)), None),
+        [only] if !only.is_dir() => {
+            (Spot::Source(Arc::new(FileRoot::open(session, only, BString::default(), interrupt)?)), None)
+        }
         [only] => {
-            let folder = Arc::new(Folder::open(session, only)?);
+            let folder = Arc::new(Folder::open(session, only, BString::default())?);
             (Spot::Folder(folder.clone()), Some(folder))
         }
         several => {
@@ -103,7 +105,7 @@ pub(crate) fn root(session: &Arc<Session>, sources: &[PathBuf], interrupt: &Inte
 /// If a source does not exist, or is given twice.
 pub(crate) fn datasets(session: &Arc<Session>, sources: &[PathBuf]) -> Result<Spot, OpenError> {
     let sources: Arc<dyn Sources> = match sources {
-        [only] if only.is_dir() => Arc::new(Folder::new(session.clone(), only.clone())),
+        [only] if only.is_dir() => Arc::new(Folder::new(session.clone(), only.clone(), BString::default())),
         several => Arc::new(NamedSources::new(session, several)?),
     };
     Ok(datasets::root(session, sources))

@@ -10,6 +10,9 @@ use crate::store::{Answer, Error};
 /// Renders the bytes of a file.
 type Make = dyn Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync;
 
+/// Computes the size of a file without rendering it.
+type Measure = dyn Fn(&Interrupt) -> Result<u64, Error> + Send + Sync;
+
 /// A file rendered at first use, and again after the cache evicted it. Rendering reads no more than labels and small
 /// scalars, so the size is exact even for [`Effort::Free`], unless the file is costly.
 pub struct ConstantView(Arc<Content>);
@@ -17,6 +20,7 @@ pub struct ConstantView(Arc<Content>);
 struct Content {
     id: u64,
     make: Box<Make>,
+    measure: Option<Box<Measure>>,
     is_costly: bool,
     cache: Arc<BlockCache>,
     size: OnceLock<u64>,
@@ -36,7 +40,7 @@ impl ConstantView {
         cache: Arc<BlockCache>,
         make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static,
     ) -> Self {
-        Self::with(cache, make, false)
+        Self::with(cache, make, None, false)
     }
 
     /// Returns a view of bytes that are costly to render: only opening the file renders them, and their number is
@@ -45,16 +49,26 @@ impl ConstantView {
         cache: Arc<BlockCache>,
         make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static,
     ) -> Self {
-        Self::with(cache, make, true)
+        Self::with(cache, make, None, true)
+    }
+
+    /// Returns a view of bytes that are costly to render, but whose number `measure` computes.
+    pub fn measured(
+        cache: Arc<BlockCache>,
+        measure: impl Fn(&Interrupt) -> Result<u64, Error> + Send + Sync + 'static,
+        make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self::with(cache, make, Some(Box::new(measure)), false)
     }
 
     fn with(
         cache: Arc<BlockCache>,
         make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static,
+        measure: Option<Box<Measure>>,
         is_costly: bool,
     ) -> Self {
         let make = Box::new(make);
-        Self(Arc::new(Content { id: next_view(), make, is_costly, cache, size: OnceLock::new() }))
+        Self(Arc::new(Content { id: next_view(), make, measure, is_costly, cache, size: OnceLock::new() }))
     }
 }
 
@@ -70,12 +84,21 @@ impl Content {
         Ok(bytes)
     }
 
-    fn size(&self, effort: Effort, bytes: impl FnOnce() -> Result<RenderedBlock, Error>) -> Result<Size, Error> {
+    fn size(
+        &self,
+        effort: Effort,
+        interrupt: &Interrupt,
+        bytes: impl FnOnce() -> Result<RenderedBlock, Error>,
+    ) -> Result<Size, Error> {
         let is_enough = effort >= if self.is_costly { Effort::Exact } else { Effort::Free };
-        Ok(match self.size.get() {
-            Some(size) => Size::Exact(*size),
-            None if !is_enough => Size::AtMost(UNKNOWN_SIZE),
-            None => Size::Exact(bytes()?.len() as u64),
+        Ok(match (self.size.get(), &self.measure) {
+            (Some(size), _) => Size::Exact(*size),
+            (None, _) if !is_enough => Size::AtMost(UNKNOWN_SIZE),
+            (None, Some(measure)) => {
+                let size = measure(interrupt)?;
+                Size::Exact(*self.size.get_or_init(|| size))
+            }
+            (None, None) => Size::Exact(bytes()?.len() as u64),
         })
     }
 }
@@ -88,7 +111,7 @@ impl Drop for Content {
 
 impl View for ConstantView {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
-        self.0.size(effort, || self.0.bytes(interrupt))
+        self.0.size(effort, interrupt, || self.0.bytes(interrupt))
     }
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
@@ -113,7 +136,7 @@ impl Open {
 
 impl View for Open {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
-        self.content.size(effort, || self.bytes(interrupt))
+        self.content.size(effort, interrupt, || self.bytes(interrupt))
     }
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {

@@ -50,7 +50,7 @@ fn attributes_of_the_file_are_extended_attributes() {
 #[test]
 fn the_true_name_of_an_escaped_one_is_an_extended_attribute() {
     let mounted = Mounted::new(&[&data("hostile/newline_name.h5")], &[]);
-    assert_eq!(mounted.names(""), [".hepfs", "metadata.json", "two%0Alines"]);
+    assert_eq!(mounted.names(""), [".hepfs", "index.html", "metadata.json", "two%0Alines"]);
     let column = mounted.join("two%0Alines/columns/a%0Ab.csv");
     assert_eq!(attribute(&mounted.join("two%0Alines"), "user.hepfs.name").as_deref(), Some("two\nlines"));
     assert_eq!(attribute(&column, "user.hepfs.name").as_deref(), Some("a\nb"));
@@ -77,6 +77,7 @@ fn modes_are_the_read_bits_of_the_source() {
             ("t/columns", directory),
             ("t/table.csv", file),
             ("metadata.json", file),
+            ("t/index.html", file),
         ] {
             let found = fs::metadata(mounted.join(path)).unwrap().mode() & 0o7777;
             assert_eq!(found, expected, "{path:?} of a file of mode {mode:o}: {found:o}");

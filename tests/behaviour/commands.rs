@@ -21,7 +21,7 @@ fn said(command: &[&str], place: &str) -> String {
 fn ls_lists_what_a_mount_shows() {
     assert_eq!(said(&["ls"], "units.h5"), ".hepfs/\nmetadata.json\nt/\n");
     let listed = said(&["ls"], "units.h5:t");
-    for name in ["columns/", "head.csv", "indexes.json", "metadata.json", "table.csv", "table.ndjson"] {
+    for name in ["columns/", "head.csv", "index.html", "indexes.json", "metadata.json", "table.csv", "table.ndjson"] {
         assert!(listed.lines().any(|line| line == name), "no {name} in {listed}");
     }
     // The same names in a mount, at every place.

@@ -507,7 +507,7 @@ fn damaged_chunk_indexes_of_newer_kinds_are_errors_of_their_rows_and_findings() 
 fn a_table_of_an_unknown_version_is_shown_as_a_group_with_a_finding() {
     let (mounted, _) = survive("version_9", &[]);
     let files = ["x.arrow", "x.csv", "x.ndjson", "x.npy", "x.parquet", "x.raw", "x.txt"];
-    assert_eq!(mounted.names("nine"), [&["metadata.json"][..], &files].concat());
+    assert_eq!(mounted.names("nine"), [&["index.html", "metadata.json"][..], &files].concat());
     let metadata: serde_json::Value = serde_json::from_slice(&mounted.read("nine/metadata.json")).unwrap();
     assert_eq!(metadata["kind"], "group");
     assert!(metadata["findings"][0]["found"].as_str().unwrap().contains("9.0"), "{metadata}");

@@ -19,6 +19,7 @@ mod index_build;
 mod kept;
 mod mount_helper;
 mod outside;
+mod pages;
 mod passed_on;
 mod plugins;
 mod progress;

@@ -371,7 +371,7 @@ fn a_table_within_a_table_is_a_dataset_beside_it() {
     }
     // One file alone shows its root group and nothing else.
     let one = Mounted::new(&[&sources[0]], &[]);
-    assert_eq!(one.names(""), [".hepfs", "metadata.json", "run"]);
+    assert_eq!(one.names(""), [".hepfs", "index.html", "metadata.json", "run"]);
 }
 
 #[test]

@@ -143,7 +143,10 @@ fn a_dataset_can_be_a_table_with_a_directory() {
     let here = names(&root);
     assert!(here.contains(&"contiguous".to_owned()) && !here.contains(&"contiguous.npy".to_owned()), "{here:?}");
     let files = ["metadata.json", "indexes.json", "head.csv", "table.csv", "table.ndjson", "table.parquet"];
-    assert_eq!(names(&at(&root, "contiguous")), [&files[..], &["table.arrow", "columns", "where"]].concat());
+    assert_eq!(
+        names(&at(&root, "contiguous")),
+        [&files[..], &["table.arrow", "columns", "where", "index.html"]].concat()
+    );
     assert_eq!(text(&root, "contiguous/table.csv"), VALUES);
     assert_eq!(text(&root, "contiguous/columns/value.txt"), VALUES.replacen("value\n", "", 1));
     assert_eq!(text(&root, "contiguous/where/value:gt:4/table.csv"), "value\n5.0\n");
@@ -153,7 +156,7 @@ fn a_dataset_can_be_a_table_with_a_directory() {
 fn a_dialect_makes_up_directories_and_tables() {
     let root = root();
     // The member of that name gives way.
-    assert_eq!(names(&at(&root, "group")), ["metadata.json", "last", "twice", "again", "%6Cast"]);
+    assert_eq!(names(&at(&root, "group")), ["metadata.json", "last", "twice", "again", "%6Cast", "index.html"]);
     assert_eq!(text(&root, "group/twice/table.csv"), VALUES);
     assert_eq!(names(&at(&root, "group/again")), names(&at(&root, "%67roup")));
     assert_eq!(at(&root, "group/last").readlink().unwrap(), "again");

@@ -47,7 +47,7 @@ fn what_is_called_as_the_live_folder_is_shown_under_another_name() {
     for root in [whole, several] {
         assert_eq!(names(&root), [".datasets", ".hepfs", "%2Ehepfs", "units.h5"]);
         assert!(names(&root.lookup(b".hepfs", &interrupt).unwrap()).contains(&"stats".to_owned()));
-        assert_eq!(names(&root.lookup(b"%2Ehepfs", &interrupt).unwrap()), ["metadata.json", "t"]);
+        assert_eq!(names(&root.lookup(b"%2Ehepfs", &interrupt).unwrap()), ["metadata.json", "t", "index.html"]);
     }
 }
 

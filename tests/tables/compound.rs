@@ -257,8 +257,16 @@ fn times_of_pytables_are_numbers_on_request() {
 fn what_serves_a_frame_is_named_and_not_shown() {
     for file in ["pandas2.h5", "pandas3.h5"] {
         let mounted = Mounted::new(&[&data(file)], &[]);
-        let files =
-            ["columns", "head.csv", "indexes.json", "metadata.json", "table.arrow", "table.csv", "table.ndjson"];
+        let files = [
+            "columns",
+            "head.csv",
+            "index.html",
+            "indexes.json",
+            "metadata.json",
+            "table.arrow",
+            "table.csv",
+            "table.ndjson",
+        ];
         assert_eq!(mounted.names("every_7"), [&files[..], &["table.parquet", "where"]].concat(), "{file}");
         let metadata = json(&mounted, "every_7/metadata.json");
         assert_eq!(metadata["not_shown"], serde_json::json!(["_i_table", "meta", "table"]));

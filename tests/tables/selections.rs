@@ -168,9 +168,18 @@ fn nonsense_is_not_there_and_explained() {
 #[test]
 fn names_that_programs_try_everywhere_are_no_errors() {
     let mounted = Mounted::new(&[&source()], &[]);
-    for name in
-        ["table.parquet", "table.csv", "columns", "where", "metadata.json", "row.parquet", "row.npy", ".git", ".hidden"]
-    {
+    for name in [
+        "table.parquet",
+        "table.csv",
+        "columns",
+        "where",
+        "index.html",
+        "metadata.json",
+        "row.parquet",
+        "row.npy",
+        ".git",
+        ".hidden",
+    ] {
         for folder in ["t3/where", "t3/where/row:lt:5/where"] {
             let error = std::fs::metadata(mounted.join(format!("{folder}/{name}"))).unwrap_err();
             assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{folder}/{name}");

@@ -218,6 +218,7 @@ impl Served {
         };
         let options = mount_options(serving, &sources);
         let mountpoint = &arguments.mountpoint;
+        session.mounted_at(place.path().unwrap_or(mountpoint));
         let mount = match place {
             MountPlace::Descriptor(device) => Mount::adopt(root, device, mountpoint, &options),
             MountPlace::Directory(path) => Mount::new(root, &path, &options),
@@ -280,6 +281,15 @@ impl MountPlace {
     /// The place with this name: a directory, or `/dev/fd/N`.
     fn named(path: &Path) -> Result<Self, Error> {
         Ok(if is_descriptor(path) { Self::Descriptor(descriptor(path)?) } else { Self::Directory(path.to_owned()) })
+    }
+
+    /// The mount point; `None`: it is that of the command line.
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Directory(path) => Some(path),
+            Self::Attached(attached) => Some(&attached.mountpoint),
+            Self::Descriptor(_) => None,
+        }
     }
 
     /// Waits for the process that started this one to send the place to standard input, a socket.

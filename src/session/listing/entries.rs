@@ -14,6 +14,7 @@ use crate::session::{DirEntry, EntryKind, live};
 use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Single, SingleFile};
+use crate::views::metadata::{Details, ShownAs, ShownMember};
 use crate::views::text::TextFormat;
 
 /// Name of the page to look at. The names below, too, stand beside those of members.
@@ -92,6 +93,8 @@ impl Formats {
 /// The file, directory or link behind a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Child {
+    /// `index.html`.
+    Page,
     /// `metadata.json`.
     Metadata,
     /// `indexes.json`.
@@ -245,8 +248,8 @@ pub(crate) enum ListingEntry {
     Column(BString, usize, u8),
     /// The files of a dataset that is a table by itself.
     Single(ShownName, Arc<Dataset>, Arc<Siblings>),
-    /// The directory of a subgroup; the path is that of the group above.
-    Group(ShownName, ObjectId, Arc<String>),
+    /// The directory of a subgroup, and whether it is marked as a table; the path is that of the group above.
+    Group(ShownName, ObjectId, Arc<String>, bool),
     /// Symbolic links with these suffixes, to files whose names begin with the second stem.
     Links(BString, Box<(BString, Vec<&'static str>)>),
 }
@@ -324,7 +327,7 @@ impl ListingEntry {
         let (suffix, kind) = self.kind(at)?;
         let is_shown = match self {
             Self::One(name, child) => {
-                !matches!(**child, Child::Changes | Child::Table(..) | Child::Parquet | Child::Arrow)
+                !matches!(**child, Child::Page | Child::Changes | Child::Table(..) | Child::Parquet | Child::Arrow)
                     || formats.shows(name)
             }
             _ => formats.shows(suffix.as_bytes()),
@@ -336,6 +339,48 @@ impl ListingEntry {
         matches!(self, Self::One(..) | Self::Group(..))
     }
 
+    /// Whether the entry is a member, not a file of the directory itself.
+    pub fn is_member(&self) -> bool {
+        match self {
+            Self::One(_, child) => matches!(**child, Child::Directory(_) | Child::Link(_)),
+            Self::Column(..) => false,
+            Self::Single(..) | Self::Group(..) | Self::Links(..) => true,
+        }
+    }
+
+    /// The member as far as the listing knows it; `None`: a file of the directory itself.
+    pub fn member(&self) -> Option<ShownMember> {
+        let described = |named: &ShownName, kind, shown_as, details| {
+            Some(ShownMember { shown_as, details, ..ShownMember::new(named.link(), kind) })
+        };
+        match self {
+            Self::Group(named, _, _, is_table) => {
+                let kind = if *is_table { "table" } else { "group" };
+                described(named, kind, ShownAs::Name(named.shown.clone()), Details::None)
+            }
+            Self::Single(named, dataset, siblings) => {
+                let files = ShownAs::Files(named.shown.clone(), siblings.suffixes.clone());
+                described(named, "array", files, Details::Array(dataset.clone(), None))
+            }
+            Self::One(name, child) => {
+                let kind = match &**child {
+                    Child::Directory(place) => match &**place {
+                        DirectoryPlace::Dataset(_) | DirectoryPlace::File => "table",
+                        DirectoryPlace::Group(_) | DirectoryPlace::Made(..) => "group",
+                    },
+                    Child::Link(_) => "link",
+                    _ => return None,
+                };
+                Some(ShownMember { shown_as: ShownAs::Name(name.clone()), ..ShownMember::new(name, kind) })
+            }
+            Self::Links(stem, links) => {
+                let files = ShownAs::Files(stem.clone(), links.1.as_slice().into());
+                Some(ShownMember { shown_as: files, ..ShownMember::new(stem, "link") })
+            }
+            Self::Column(..) => None,
+        }
+    }
+
     /// The directory that the entry stands for; `None`: files or a link.
     pub fn place(&self) -> Option<DirectoryPlace> {
         match self {
@@ -343,7 +388,7 @@ impl ListingEntry {
                 Child::Directory(place) => Some((**place).clone()),
                 _ => None,
             },
-            Self::Group(named, id, path) => {
+            Self::Group(named, id, path, _) => {
                 let link = named.link().clone();
                 Some(DirectoryPlace::Group(GroupPlace { id: *id, path: join(path, &link), link }))
             }

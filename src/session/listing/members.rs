@@ -23,6 +23,9 @@ use crate::views::metadata::{Details, ShownAs, ShownMember};
 /// Names that no child may take in the directory of a group that is no table.
 const RESERVED_IN_GROUPS: [&str; 3] = [INDEX_PAGE, METADATA, live::DIRECTORY];
 
+/// Kind of a member that is marked as a table.
+const TABLE: &str = "table";
+
 /// Reason for hiding a member that belongs to a table beside it.
 const SERVES: &str = "it serves a table beside it";
 
@@ -185,7 +188,7 @@ impl MemberLister<'_> {
                                 }
                                 Some(Ok(LinkDestination::Files { .. })) => Err("it is a column elsewhere".to_owned()),
                                 Some(Err(reason)) => Err(reason),
-                                None => Ok(self.below(*id, path, &link.name)),
+                                None => Ok(self.below(*id, path, &link.name, member.kind == TABLE)),
                             };
                             directories.push((link, boxed(member), child));
                             continue;
@@ -262,7 +265,9 @@ impl MemberLister<'_> {
                         member.shown_as = ShownAs::Name(name.clone());
                     }
                     listing.push(match below {
-                        Below::Group(id) => ListingEntry::Group(ShownName::new(name, &link.name), id, above.clone()),
+                        Below::Group(id, is_table) => {
+                            ListingEntry::Group(ShownName::new(name, &link.name), id, above.clone(), is_table)
+                        }
                         Below::Other(child) => ListingEntry::One(name, child),
                     });
                 }
@@ -278,8 +283,8 @@ impl MemberLister<'_> {
     }
 
     /// The directory behind a link to a group.
-    fn below(&self, id: ObjectId, path: String, link: &BString) -> Below {
-        let Some(above) = self.elsewhere else { return Below::Group(id) };
+    fn below(&self, id: ObjectId, path: String, link: &BString, is_table: bool) -> Below {
+        let Some(above) = self.elsewhere else { return Below::Group(id, is_table) };
         let links = above.iter().chain([link]).cloned().collect();
         let place = GroupPlace { id, path, link: link.clone() };
         let group = Made::Group(Elsewhere { id, links, mtime: None });
@@ -358,7 +363,8 @@ type Directory<'a> = (&'a Link, Option<Box<ShownMember>>, Result<Below, String>)
 
 /// The thing behind the name of a subdirectory.
 enum Below {
-    Group(ObjectId),
+    /// A group, and whether it is marked as a table.
+    Group(ObjectId, bool),
     Other(Box<Child>),
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::chunks::{ColourType, push_chunk, push_end, push_header, push_transparent_zero};
 use super::samples::{Numbers, Window};
-use crate::catalogue::product;
+use crate::catalogue::{Datatype, product};
 use crate::source::Interrupt;
 use crate::store::{Error, Rows};
 
@@ -116,6 +116,11 @@ impl PicturedArray {
         let grain = (grain.0.min(*height), grain.1.min(*width));
         let extents = [frames, *height, *width, colours];
         Some(Self { rows: rows.clone(), numbers, extents, grain, frames: together })
+    }
+
+    /// Whether an array of these extents and elements can probably be drawn; opens nothing.
+    pub fn is_likely(shape: &[u64], datatype: &Datatype) -> bool {
+        shape.len() >= 2 && !shape.contains(&0) && Numbers::of(datatype, None).is_some()
     }
 
     /// Draws the array, decoding at most about `most` bytes, but at least a chunk of a frame. `None`: a chunk has more.
