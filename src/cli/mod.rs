@@ -31,6 +31,7 @@ mod reporting;
 mod rows;
 mod signals;
 mod tables;
+mod terminal;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -46,8 +47,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Id, Parser, Subcomm
 use tracing::Level;
 
 use self::commands::{
-    cat, check, complete, completions, convert, demo, export, import, index, info, ls, manual as pages, mount, prepare,
-    query, run, status, umount, version,
+    cat, check, complete, completions, convert, demo, export, head, import, index, info, ls, manual as pages, mount,
+    prepare, query, run, status, umount, version,
 };
 use self::conf::Conf;
 pub use self::conf::ConfError;
@@ -88,6 +89,7 @@ enum Command {
     Ls(ls::Arguments),
     Cat(cat::Arguments),
     Info(info::Arguments),
+    Head(head::Arguments),
     Prepare(prepare::Arguments),
     Query(query::Arguments),
     Export(export::Arguments),
@@ -111,6 +113,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Look into files, without a mount",
         &[
             "hepfs info run.h5",
+            "hepfs head run.h5:run_042",
             "hepfs ls run.h5:run_042",
             "hepfs cat run.h5:run_042/head.csv",
             "hepfs query run.h5:run_042 'energy > 5'",
@@ -379,6 +382,7 @@ pub fn run() -> ExitCode {
         Command::Ls(arguments) => ls::run(&arguments),
         Command::Cat(arguments) => cat::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
+        Command::Head(arguments) => head::run(&arguments),
         Command::Prepare(arguments) => prepare::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),

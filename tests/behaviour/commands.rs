@@ -384,6 +384,7 @@ fn each_command_has_its_own_options() {
         (&["export"], true),
         (&["cat"], true),
         (&["info"], false),
+        (&["head"], false),
         (&["check"], false),
         (&["index", "list"], false),
         (&["index", "verify"], false),
@@ -402,8 +403,9 @@ fn each_command_has_its_own_options() {
                 "{command:?} {option}"
             );
         }
-        // What `info` says of types.
-        assert_eq!(help.contains("--times"), shows_rows || command == ["info"], "{command:?}");
+        // Types of `info`, values of `head`.
+        let shows_types = ["info", "head"].contains(&command[0]);
+        assert_eq!(help.contains("--times"), shows_rows || shows_types, "{command:?}");
         assert_eq!(help.contains("--parquet-stats"), ["mount", "cat"].contains(&command[0]), "{command:?}");
         // What is common to all commands that read is told in one place.
         let reads_files = !["umount", "status", "demo"].contains(&command[0]);
@@ -715,8 +717,8 @@ fn whoever_stops_reading_is_no_error() {
 fn help_is_had_for_every_command() {
     let help = String::from_utf8(hepfs(["--help"]).stdout).unwrap();
     let commands = [
-        "mount", "umount", "status", "ls", "cat", "info", "prepare", "query", "export", "import", "convert", "index",
-        "check", "demo",
+        "mount", "umount", "status", "ls", "cat", "info", "head", "prepare", "query", "export", "import", "convert",
+        "index", "check", "demo",
     ];
     for command in commands {
         let lines = help.lines().filter(|line| line.starts_with(&format!("  {command} "))).count();

@@ -11,6 +11,7 @@ mod changes;
 mod commands;
 mod completion;
 mod daemon;
+mod head;
 mod hostile;
 mod import;
 mod import_losses;

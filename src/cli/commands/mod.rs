@@ -7,6 +7,7 @@ pub(super) mod completions;
 pub(super) mod convert;
 pub(super) mod demo;
 pub(super) mod export;
+pub(super) mod head;
 pub(super) mod import;
 pub(super) mod index;
 pub(super) mod info;

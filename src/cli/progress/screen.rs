@@ -7,9 +7,7 @@ use parking_lot::Mutex;
 use rustix::fs::FileType;
 
 use super::{ASKED, Shown};
-
-/// Columns of a terminal that does not tell them.
-const COLUMNS: usize = 80;
+use crate::cli::terminal::{are_colours_refused, columns_of};
 
 static SCREEN: Mutex<Screen> = Mutex::new(Screen { drawn: String::new(), is_hidden: false });
 
@@ -32,7 +30,7 @@ impl Screen {
 /// is written.
 pub(super) fn draw(make: impl FnOnce(usize, bool) -> String) {
     let Some(mut screen) = SCREEN.try_lock().filter(|screen| !screen.is_hidden) else { return };
-    let line = make(columns(), std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()));
+    let line = make(columns_of(io::stderr()), !are_colours_refused());
     if line != screen.drawn {
         // Without automatic margins, characters that take two columns do not make it two lines.
         let _ = io::stderr().write_all(format!("\r\x1b[?7l{line}\x1b[K\x1b[?7h").as_bytes());
@@ -107,11 +105,4 @@ pub(in crate::cli) fn begin_output() {
     if io::stdout().is_terminal() || is_pipe && !is_wanted {
         hide();
     }
-}
-
-/// The columns of the terminal.
-fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stderr()).map(|size| usize::from(size.ws_col));
-    let told = || std::env::var("COLUMNS").ok()?.parse().ok();
-    size.ok().filter(|columns| *columns > 0).or_else(told).unwrap_or(COLUMNS)
 }
