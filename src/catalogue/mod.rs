@@ -379,6 +379,11 @@ impl Dataset {
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
     }
+
+    /// Bytes of all elements, without filters. `None`: 2^64 or more.
+    pub fn bytes(&self) -> Option<u64> {
+        self.len()?.checked_mul(self.datatype.size)
+    }
 }
 
 /// A fill value (`H5Pfill_value_defined`).

@@ -1,12 +1,14 @@
 //! Descriptions of groups, tables and selections: their members, findings, `metadata.json`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 use serde_json::Value;
 
 use super::contents::Contents;
 use super::{Error, OpenedSource, Spot, listing};
+use crate::catalogue::{Attribute, Dataset};
 use crate::source::Interrupt;
 use crate::table::{Finding, Table};
 use crate::views::metadata::{DirectoryKind, Lines, ShownMember, column_value};
@@ -72,6 +74,22 @@ impl DirectoryDescription {
     pub fn members(&self, interrupt: &Interrupt) -> Result<Vec<ShownMember>, Error> {
         let members = self.contents.members(&self.opened, interrupt).map_err(Error::from);
         members.inspect_err(|error| self.opened.log(error))
+    }
+
+    /// The attributes of the directory's object.
+    pub fn attributes(&self) -> &[Attribute] {
+        &self.contents.attributes
+    }
+
+    /// The values of scalar datasets by link name, as far as they are short and readable.
+    pub fn values(&self, interrupt: &Interrupt) -> HashMap<BString, Value> {
+        self.contents.values(&self.opened, interrupt)
+    }
+
+    /// Bytes that a dataset takes in the file; see [`File::stored_bytes`](crate::store::File::stored_bytes). `None`: not
+    /// known.
+    pub fn stored(&self, dataset: &Dataset, interrupt: &Interrupt) -> Option<u64> {
+        self.opened.hdf5()?.stored_bytes(dataset, interrupt).ok()?
     }
 
     /// Renders `metadata.json` on one line.

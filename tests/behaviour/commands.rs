@@ -5,7 +5,7 @@ use hepfs::h5::element::ElementNumber;
 use serde_json::Value;
 
 use crate::data;
-use crate::support::{HEPFS, LONG, Mounted, end_of, hepfs, must, run, signal};
+use crate::support::{HEPFS, LONG, Mounted, end_of, hepfs, must, run, signal, tables_in};
 
 /// What a command wrote about a test file, or a place in it.
 fn said(command: &[&str], place: &str) -> String {
@@ -59,7 +59,7 @@ fn info_names_what_it_cannot_look_into() {
     let said = String::from_utf8(output.stdout).unwrap();
     // What is wrong with one file is no reason to say nothing of another, and each line says of which.
     let [bad, good] = ["bad.h5", "good.h5"].map(|name| format!("{}: ", folder.path().join(name).display()));
-    assert!(output.status.code() == Some(1) && said.contains(&format!("{good}table /t: ")), "{said}");
+    assert!(output.status.code() == Some(1) && said.contains(&format!("{good}└─ table t: ")), "{said}");
     assert!(said.lines().all(|line| line.starts_with(&bad) || line.starts_with(&good)), "{said}");
     let told: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix(&bad)).collect();
     assert!(told.len() == 1 && told[0].contains("symbol table") && !told[0].contains("bad.h5"), "{said}");
@@ -443,17 +443,23 @@ fn info_says_what_a_file_holds() {
     assert_eq!(
         said(&["info"], "seed_11_1.h5"),
         "group /\n\
-         table /my_table: 500 rows, 4 columns (HEP001, April 2026)\n  \
-           row_id  uint64            row label\n  \
-           ts      int64             [s] Event timestamp.\n  \
-           energy  float32           [MeV]\n  \
-           label   dictionary<utf8>  Class label.\n"
+         └─ table my_table: 500 rows, 4 columns (HEP001, April 2026), 10 KB\n     \
+              @CLASS: \"COLUMN_TABLE\", @VERSION: \"1.0\", @column-order: [\"ts\",\"energy\",\"label\"], \
+              @TITLE: \"Sample run\", @_index: \"row_id\"\n     \
+              row_id  uint64                   row label\n     \
+              ts      int64             [s]    Event timestamp.\n     \
+              energy  float32           [MeV]\n     \
+              label   dictionary<utf8>         Class label.\n\
+         1 table, 1 group, 24 KB\n"
     );
     let links = said(&["info"], "links.h5");
-    assert!(links.contains("  external_table (external link) not shown: links into other files"), "{links}");
+    assert!(
+        links.contains("─ external link external_table → links_target.h5:/remote; not shown: links into other files"),
+        "{links}"
+    );
     let broken = said(&["info"], "hostile/unequal_columns.h5");
-    assert!(broken.contains("  c  int32  7 rows: not in table.*\n"), "{broken}");
-    assert!(broken.contains("  ! /t/c: 7 rows, most others 5"), "{broken}");
+    assert!(broken.contains(" c  int32  7 rows: not in table.*\n"), "{broken}");
+    assert!(broken.contains("│ ! /t/c: 7 rows, most others 5"), "{broken}");
 }
 
 /// What a line of `info` names is a place, whatever characters a name in the file has.
@@ -461,18 +467,18 @@ fn info_says_what_a_file_holds() {
 fn paths_of_info_are_places() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(data("names_arrays.h5"), folder.path().join("a.h5")).unwrap();
-    let info = |place: &str| String::from_utf8(hepfs(["info", place, "--cache-folder=none"]).stdout).unwrap();
+    let info = |place: &str| String::from_utf8(hepfs(["info", place, "--all", "--cache-folder=none"]).stdout).unwrap();
     let files = ["names_groups.h5", "names_arrays.h5"].map(|name| format!("{}:", data(name).display()));
     let mut found = Vec::new();
     for file in files.into_iter().chain([format!("{}:a.h5/", folder.path().display())]) {
         let said = info(&file);
-        for (path, rest) in said.lines().filter_map(|line| line.strip_prefix("table /")?.rsplit_once(": ")) {
+        for (path, rest) in tables_in(&said) {
             let again = info(&format!("{file}{path}"));
             // What is no UTF-8 is no argument of this test, and what would reorder the line is printed otherwise.
             let is_other = path.contains('\u{fffd}') || path.contains("\\u{");
             let is_it = again.starts_with(&format!("table /{path}: {rest}\n")) || is_other;
             assert!(is_it, "{file}{path}: {again}");
-            found.push(path.to_owned());
+            found.push(path);
         }
     }
     let escaped = ["%2541", "100%25", "%2E.", "%2Ehepfs", "new%0Aline", "%6Detadata.json", "clash/%78.npy"];
@@ -578,9 +584,8 @@ fn info_of_an_array_says_how_it_is_stored() {
         assert!(told.starts_with(expected), "{place}: {told}");
     }
     // Arrays that the group names.
-    let group = said(&["info"], "arrays.h5:missing");
-    let names = group.lines().skip(1).map_while(|line| line.strip_prefix("  "));
-    let names = names.filter_map(|line| line.split_once(" (array")).map(|(name, _)| name);
+    let group = said(&["info", "--all"], "arrays.h5:missing");
+    let names = group.lines().filter_map(|line| Some(line.strip_prefix("├─ array ")?.split_once(": ")?.0));
     let mut count = 0;
     for name in names.step_by(8) {
         let told = said(&["info"], &format!("arrays.h5:missing/{name}"));
@@ -707,7 +712,7 @@ fn cat_of_what_is_no_file_says_what_there_is() {
 
 #[test]
 fn whoever_stops_reading_is_no_error() {
-    let command = format!("{} info {} | head -n 1", HEPFS, data("hostile/columns_5000.h5").display());
+    let command = format!("{} info --all {} | head -n 1", HEPFS, data("hostile/columns_5000.h5").display());
     let output = run("bash", ["-c", &format!("set -o pipefail; {command}")]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     assert_eq!(output.stdout, b"group /\n");
@@ -782,7 +787,7 @@ fn places_are_found_behind_links() {
     // A table goes where it lies, whichever way led there.
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.h5").to_str().unwrap().to_owned();
-    for (path, table) in [("./numbers", "/numbers"), ("nested/../packed", "/packed")] {
+    for (path, table) in [("./numbers", "numbers"), ("nested/../packed", "packed")] {
         let source = format!("{}:{path}", file.display());
         let output = hepfs(["convert", &source, &out, "--cache-folder", "none"]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

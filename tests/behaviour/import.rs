@@ -12,7 +12,7 @@ use hepfs::h5::create::{self, CreatedObject, FillSetting, Storage};
 use hepfs::h5::element::{AttributeValue, ElementType};
 use parquet::arrow::ArrowWriter;
 
-use crate::support::{HEPFS, LONG, Mounted, hepfs, run_within};
+use crate::support::{HEPFS, LONG, Mounted, hepfs, run_within, tables_in};
 
 /// A Parquet file of rows that count up from `first`.
 pub(super) fn parquet(path: &Path, first: i64, rows: i64) {
@@ -253,8 +253,7 @@ fn each_table_of_a_file_is_converted() {
         assert!(told == tables && !Path::new(&out).exists(), "{name}: {said}");
         succeeded(&hepfs(["convert", source.to_str().unwrap(), &out, "--cache-folder", "none"]));
         let said = String::from_utf8(hepfs(["info", &out, "--cache-folder", "none"]).stdout).unwrap();
-        let mut found: Vec<_> =
-            said.lines().filter_map(|line| line.strip_prefix("table ")?.split(':').next()).collect();
+        let mut found: Vec<_> = tables_in(&said).into_iter().map(|(path, _)| format!("/{path}")).collect();
         found.sort_unstable();
         assert_eq!(found, tables, "{name}: {said}");
         if let Some(last) = tables.last().filter(|table| **table != "/table") {
@@ -262,13 +261,13 @@ fn each_table_of_a_file_is_converted() {
             let source = format!("{}:{}", source.display(), last);
             succeeded(&hepfs(["convert", &source, &out, "--cache-folder", "none"]));
             let said = String::from_utf8(hepfs(["info", &out, "--cache-folder", "none"]).stdout).unwrap();
-            assert!(said.contains(&format!("table {last}:")), "{said}");
+            assert!(tables_in(&said).iter().any(|(path, _)| format!("/{path}") == *last), "{said}");
         }
         // What `info` calls a table is what commands know it by.
         let said =
             String::from_utf8(hepfs(["info", source.to_str().unwrap(), "--cache-folder", "none"]).stdout).unwrap();
-        for line in said.lines().filter_map(|line| line.strip_prefix("table ")) {
-            let place = format!("{}:{}", source.display(), line.split(':').next().unwrap());
+        for (path, _) in tables_in(&said) {
+            let place = format!("{}:{path}", source.display());
             succeeded(&hepfs(["query", &place, "limit 1", "--cache-folder", "none"]));
         }
     }

@@ -17,6 +17,7 @@ mod import;
 mod import_losses;
 mod import_options;
 mod index_build;
+mod info;
 mod kept;
 mod mount_helper;
 mod outside;

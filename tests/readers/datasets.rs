@@ -119,7 +119,7 @@ fn commands_have_the_rows_of_all_files() {
     run(&named.chain(["-o", &file]).collect::<Vec<_>>(), two);
     compare("parquet", &["sales", &file]);
     let info = run(&["info", &place("sales")], two);
-    assert!(info.starts_with("table /sales: 1120 rows, 6 columns (dataset, 28 files)\n"), "{info}");
+    assert!(info.starts_with("table /sales: 1 120 rows, 6 columns (dataset, 28 files)\n"), "{info}");
     assert!(info.contains("day_20.h5: left out: \"id\" is Utf8, and Int64 elsewhere"), "{info}");
     let first = run(&["query", &place("sales"), "order by price desc, id limit 1", "--columns", "file"], two);
     assert_eq!(first.lines().count(), 2, "{first}");

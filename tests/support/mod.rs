@@ -128,6 +128,26 @@ pub fn is_mounted(mountpoint: &Path) -> bool {
     hepfs::fs::mount::mountpoints().unwrap().contains(&mountpoint)
 }
 
+/// The tables in what `hepfs info` prints of a file: place in the file, and what follows in the line.
+pub fn tables_in(tree: &str) -> Vec<(String, String)> {
+    let (mut names, mut tables): (Vec<String>, _) = (Vec::new(), Vec::new());
+    for line in tree.lines() {
+        let text = line.trim_start_matches(['│', '├', '└', '─', ' ']);
+        // Each level takes three columns.
+        let depth = line.strip_suffix(text).unwrap().chars().count() / 3;
+        let [table, other] = ["table ", "group "].map(|kind| text.strip_prefix(kind));
+        let found =
+            table.and_then(|text| text.rsplit_once(": ")).or_else(|| Some((other?.trim_end_matches(": empty"), "")));
+        let Some((name, rest)) = found.filter(|_| depth <= names.len()) else { continue };
+        names.truncate(depth);
+        names.push(name.trim_matches('/').to_owned());
+        if table.is_some() && !rest.starts_with('→') {
+            tables.push((names.join("/").trim_matches('/').to_owned(), rest.to_owned()));
+        }
+    }
+    tables
+}
+
 /// The names in a directory, sorted.
 pub fn names(path: &Path) -> Vec<String> {
     let listed = fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

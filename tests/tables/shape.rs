@@ -260,9 +260,9 @@ fn info_says_which_groups_nearly_were_tables() {
         String::from_utf8(output.stdout).unwrap()
     };
     let all = info(&["info", "FILE"]);
-    assert!(all.contains("table /events: 5 rows, 4 columns (by shape, rule 7)"), "{all}");
-    assert!(all.contains("table /data/tables/ALL: 15 rows, 3 columns (by shape, groups beside each other)"), "{all}");
-    assert!(all.contains("one (array integer [1]) no column: one value beside longer ones"), "{all}");
+    assert!(all.contains("table events: 5 rows, 4 columns (by shape, rule 7)"), "{all}");
+    assert!(all.contains("table tables/ALL: 15 rows, 3 columns (by shape, groups beside each other)"), "{all}");
+    assert!(all.contains("array one: int64, [1], 8 bytes; no column: one value beside longer ones"), "{all}");
     assert!(!all.contains("nearly a table"), "{all}");
     let grid = info(&["info", "FILE:grid"]);
     assert!(grid.contains("nearly a table: /grid: image has two axes as long as other datasets: a grid"), "{grid}");

@@ -2,24 +2,25 @@
 
 mod array;
 mod html;
+mod tree;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
 
+use self::tree::{Extent, Seen, Tree};
 use crate::cli::Error;
 use crate::cli::options::{NanOption, ShownTimes};
-use crate::cli::place::{NamedPlaces, Place};
-use crate::cli::progress::Out;
+use crate::cli::place::{NamedPlaces, Place, RequestedPlace};
+use crate::cli::progress::{Out, Watched};
 use crate::cli::tables::{self, about, walk};
+use crate::cli::terminal::{Ink, Terminal};
 use crate::session::{self, DirectoryDescription, Settings};
-use crate::store::Rows;
-use crate::table::{Column, Finding, Table, Unreadable, arrow_name};
+use crate::table::Table;
 use crate::views::metadata::{self, DirectoryDocument, DirectoryKind, Lines, ShownMember};
 use crate::views::{printable, printable_json};
 
@@ -29,19 +30,31 @@ const MOST_DESCRIBED: usize = 1 << 20;
 /// Most groups to name as nearly tables.
 const MOST_NEARLY: usize = 20;
 
-/// Describe the tables and arrays of a file, and the rules that it breaks
+/// Show the tables and arrays of a file as a tree, and the rules that it breaks
 ///
-/// For an array, under the name that `info` of its group prints: type, shape, storage, attributes. Paths of groups and
-/// tables are those of a mount, as in all commands; names are those in the file.
+/// Tables have rows, columns, types, units and descriptions; arrays have type, shape, chunks and filters. Bytes are
+/// those in the file and those of the decoded elements, without texts of variable length. For an array, under the name
+/// that `info` of its group prints: type, shape, storage, attributes. Paths of groups and tables are those of a mount,
+/// as in all commands; names are those in the file. On a terminal, lines end where it does.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hepfs info run.h5\n  hepfs info run.h5:run_042 --all\n  \
+    hepfs info run.h5 --depth 1\n  hepfs info run.h5:run_042/energy\n  hepfs info --json run.h5 | jq .members")]
 pub(in crate::cli) struct Arguments {
     /// Print the metadata.json of that directory as a line of JSON, with the key `source`; of a folder that of each
     /// file's root group, of an array its entry there
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["depth", "all"])]
     json: bool,
 
     #[command(flatten)]
     page: html::PageOptions,
+
+    /// Levels to show below the top, of which the columns of a table are one [default: all]
+    #[arg(long, value_name = "LEVELS", conflicts_with = "html")]
+    depth: Option<usize>,
+
+    /// Show all members, columns and attributes. Without it, a line says how many more there are
+    #[arg(long, conflicts_with = "html")]
+    all: bool,
 
     #[command(flatten)]
     named: NamedPlaces,
@@ -56,119 +69,144 @@ pub(in crate::cli) struct Arguments {
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let (times, nan) = (arguments.shown_times.are_instants(), arguments.nan.policy());
     let settings = Settings { times, nan, most_described: MOST_DESCRIBED, ..Settings::default() };
+    let terminal = Terminal::of_output();
     arguments.named.each(&settings, ("looking", 1), |asked, watched| {
         let interrupt = &watched.interrupt;
         if arguments.page.html {
             return html::write(&asked.find(interrupt)?, &arguments.page, interrupt).map(|()| 0);
         }
         let mut out = BufWriter::new(Out::new());
-        let place = match asked.find(interrupt) {
-            Ok(place) if place.is_directory() => place,
-            Err(error @ Error::Open(_)) => return Err(error),
-            other => match array::find(asked, interrupt) {
-                Some((directory, one)) => {
-                    let source = directory.spot.source();
-                    let source = source.as_deref();
-                    let lines = match (arguments.json, source) {
-                        (true, Some(source)) => vec![with_source(source, &printable_json(&one.to_string()))],
-                        _ => array::described(&one, &printable(&directory.path_in_file(&text(&one["name"])))),
-                    };
-                    let prefix = if arguments.json { String::new() } else { directory.prefix(source) };
-                    let mut lines = lines.iter();
-                    lines.try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))?;
-                    return out.flush().map_err(Error::io("standard output")).map(|()| 0);
-                }
-                None => other?,
-            },
-        };
-        if let Some(table) = tables::dataset(&place, interrupt)? {
-            return of_dataset(&place, &table, arguments.json).map(|()| 0);
-        }
-        let (mut failed, mut nearly, mut has_any) = (0, Nearly::default(), false);
-        let mut of_nan: Option<String> = None;
-        walk(&place, watched, &mut |met| {
-            let prefix = place.prefix(met.source);
-            if met.path.is_empty() {
-                nearly.take().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
-            }
-            let said = match &met.listed {
-                Ok((directory, _)) => directory.described(interrupt).and_then(|directory| match arguments.json {
-                    true => directory.line(interrupt).map(Said::Line),
-                    false => Ok(Said::Model(directory.members(interrupt)?, directory)),
-                }),
-                Err(reason) => {
-                    failed = 1;
-                    let line = format!("{prefix}{}", about(met.path, reason));
-                    if arguments.json {
-                        say!("hepfs: {line}");
-                    } else {
-                        writeln!(out, "{line}").map_err(Error::io("standard output"))?;
-                    }
-                    return Ok(false);
-                }
-            };
-            has_any |= !matches!(said, Err(session::Error::NotFound));
-            if let (None, false, Ok((directory, _))) = (&of_nan, arguments.json, &met.listed) {
-                let hint = directory.table().and_then(|table| arguments.nan.hint(&table));
-                of_nan = hint.map(|hint| format!("{prefix}note: {hint}"));
-            }
-            // Set at the top directory of a file: the place itself, or the root of each file in a folder.
-            let source = met.source.filter(|_| met.path.is_empty());
-            let lines = match (said, source) {
-                (Ok(Said::Line(line)), Some(source)) => vec![with_source(source, &line)],
-                (Err(error), Some(_)) if arguments.json && has_any => return Err(place.failed(error)),
-                (Ok(Said::Model(members, directory)), _) => {
-                    let path = printable(&place.path_in_file(met.path));
-                    nearly.see(&prefix, &path, &directory);
-                    described(&directory, &members, &path)
-                }
-                // Folders and `where/` have no description.
-                _ => Vec::new(),
-            };
-            let unfinished = if source.is_some() && !arguments.json { place.session.unfinished() } else { Vec::new() };
-            let prefix = if arguments.json { String::new() } else { prefix };
-            let mut lines = lines.into_iter().chain(unfinished.iter().map(finding));
-            lines.try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))?;
-            Ok(!(arguments.json && source.is_some()))
-        })?;
-        let said = nearly.take().chain(of_nan);
-        said.into_iter().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
+        let code = describe(arguments, asked, watched, &terminal, &mut out)?;
         out.flush().map_err(Error::io("standard output"))?;
-        if !has_any && failed == 0 && !place.is_whole() {
-            let owner = place.name_above(|spot| spot.described(interrupt).is_ok());
-            let reason = match place.is_folder() {
-                true => "there is no HDF5 file in this folder".to_owned(),
-                false => format!("not a table, a group or a file, but a part of {owner}: name that instead"),
-            };
-            return Err(Error::Usage(format!("{}: {reason}", place.name)));
-        }
-        Ok(failed)
+        Ok(code)
     })
 }
 
-/// Writes the description of a dataset.
-fn of_dataset(place: &Place, table: &Table, json: bool) -> Result<(), Error> {
-    let lines = if json {
-        let directory = DirectoryDocument {
-            path: &table.path,
-            called: DirectoryKind::Table,
-            attributes: &[],
-            members: &[],
-            values: &HashMap::new(),
-            nearly: None,
-            findings: &table.findings,
-        };
-        let views = table.columns.iter().map(|column| ShownMember::new(&column.name, "column"));
-        let line = metadata::table(table, views, &directory, Lines::One);
-        vec![with_source(Path::new(&place.name), &String::from_utf8_lossy(&line))]
-    } else {
-        let left_out = table.left_out.iter().map(|(file, reason)| printable(&format!("  {file}: left out: {reason}")));
-        let lines = of_table(table, &[], &table.path).into_iter();
-        lines.chain(table.findings.iter().map(finding)).chain(left_out).collect()
+/// Describes a place. Returns the exit code.
+fn describe(
+    arguments: &Arguments,
+    asked: &RequestedPlace<'_>,
+    watched: &Watched,
+    terminal: &Terminal,
+    out: &mut dyn Write,
+) -> Result<u8, Error> {
+    let interrupt = &watched.interrupt;
+    let place = match asked.find(interrupt) {
+        Ok(place) if place.is_directory() => place,
+        Err(error @ Error::Open(_)) => return Err(error),
+        other => match array::find(asked, interrupt) {
+            Some((directory, one)) => {
+                let source = directory.spot.source();
+                let source = source.as_deref();
+                let lines = match (arguments.json, source) {
+                    (true, Some(source)) => vec![with_source(source, &printable_json(&one.to_string()))],
+                    _ => array::described(&one, &printable(&directory.path_in_file(&text(&one["name"])))),
+                };
+                let prefix = if arguments.json { String::new() } else { directory.prefix(source) };
+                let mut lines = lines.iter();
+                lines.try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))?;
+                return Ok(0);
+            }
+            None => other?,
+        },
     };
-    let prefix = if place.is_one_of_several && !json { place.prefix(None) } else { String::new() };
-    let mut out = Out::new();
-    lines.iter().try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))
+    let extent = Extent { depth: arguments.depth.unwrap_or(usize::MAX), is_whole: arguments.all };
+    if let Some(table) = tables::dataset(&place, interrupt)? {
+        if arguments.json {
+            return of_dataset(&place, &table, out).map(|()| 0);
+        }
+        let prefix = if place.is_one_of_several { place.prefix(None) } else { String::new() };
+        let seen = Seen::default();
+        let mut tree = Tree { out, terminal, extent, prefix: &prefix, interrupt, visit: &mut |_, _| (), seen };
+        return tree.table(&table).map(|()| 0);
+    }
+    let (mut code, mut has_any, mut is_cut) = (0, false, false);
+    walk(&place, watched, &mut |met| {
+        let prefix = place.prefix(met.source);
+        let (spot, described) = match &met.listed {
+            Ok((spot, _)) => (spot, spot.described(interrupt)),
+            Err(reason) => {
+                code = 1;
+                let line = format!("{prefix}{}", about(met.path, reason));
+                if arguments.json {
+                    say!("hepfs: {line}");
+                } else {
+                    writeln!(out, "{line}").map_err(Error::io("standard output"))?;
+                }
+                return Ok(false);
+            }
+        };
+        // Folders and `where/` have no description.
+        let directory = match described {
+            Ok(directory) => directory,
+            Err(session::Error::NotFound) => return Ok(true),
+            Err(error) => return Err(place.failed(error)),
+        };
+        has_any = true;
+        let source = met.source.unwrap_or(place.source());
+        if arguments.json {
+            let line = directory.line(interrupt).map_err(|error| place.failed(error))?;
+            writeln!(out, "{}", with_source(source, &line)).map_err(Error::io("standard output"))?;
+            return Ok(false);
+        }
+        // On a terminal, the name of a file is a heading.
+        let prefix = if terminal.is_terminal && !prefix.is_empty() {
+            let heading = terminal.line(&[(Ink::Name, prefix.trim_end_matches(": ").into())]);
+            writeln!(out, "{heading}").map_err(Error::io("standard output"))?;
+            ""
+        } else {
+            &prefix
+        };
+        let (mut nearly, mut hint) = (Nearly::default(), None);
+        let mut visit = |path: &str, directory: &DirectoryDescription| {
+            watched.add(1);
+            nearly.see(prefix, path, directory);
+            hint = hint.take().or_else(|| directory.table().and_then(|table| arguments.nan.hint(table)));
+        };
+        let seen = Seen::default();
+        let mut tree = Tree { out, terminal, extent, prefix, interrupt, visit: &mut visit, seen };
+        let path = place.path_in_file(met.path);
+        tree.draw(spot, &directory, &path)?;
+        tree.findings(&place.session.unfinished(), "")?;
+        if path == "/" {
+            tree.sum_up(std::fs::metadata(source).map_or(0, |metadata| metadata.len()))?;
+        }
+        is_cut |= tree.seen.is_cut;
+        code = code.max(u8::from(tree.seen.has_failed));
+        let hint = hint.map(|hint| format!("{prefix}note: {hint}"));
+        let mut said = nearly.take().chain(hint);
+        said.try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
+        Ok(false)
+    })?;
+    if is_cut && !terminal.is_terminal {
+        say!("hepfs: {}: not everything is shown; --all shows it", printable(&place.name));
+    }
+    if !has_any && code == 0 && !place.is_whole() {
+        let owner = place.name_above(|spot| spot.described(interrupt).is_ok());
+        let reason = match place.is_folder() {
+            true => "there is no HDF5 file in this folder".to_owned(),
+            false => format!("not a table, a group or a file, but a part of {owner}: name that instead"),
+        };
+        return Err(Error::Usage(format!("{}: {reason}", place.name)));
+    }
+    Ok(code)
+}
+
+/// Writes the description of a dataset as JSON.
+fn of_dataset(place: &Place, table: &Table, out: &mut dyn Write) -> Result<(), Error> {
+    let directory = DirectoryDocument {
+        path: &table.path,
+        called: DirectoryKind::Table,
+        attributes: &[],
+        members: &[],
+        values: &HashMap::new(),
+        nearly: None,
+        findings: &table.findings,
+    };
+    let views = table.columns.iter().map(|column| ShownMember::new(&column.name, "column"));
+    let line = metadata::table(table, views, &directory, Lines::One);
+    let line = with_source(Path::new(&place.name), &String::from_utf8_lossy(&line));
+    writeln!(out, "{line}").map_err(Error::io("standard output"))
 }
 
 /// Groups of a file that are nearly tables, for a file without tables.
@@ -185,26 +223,18 @@ impl Nearly {
         self.has_table |= directory.table().is_some();
         let Some(reason) = directory.nearly() else { return };
         if self.lines.len() < MOST_NEARLY {
-            let reason = printable(reason);
-            self.lines.push(format!("{prefix}nearly a table: {path}: {reason}"));
+            self.lines.push(format!("{prefix}nearly a table: {}", printable(&format!("{path}: {reason}"))));
         } else {
             self.more += 1;
         }
     }
 
-    /// Takes the lines about groups that are nearly tables, unless the file has a table; resets the record for the next
-    /// file.
-    fn take(&mut self) -> impl Iterator<Item = String> + use<> {
-        let Self { has_table, mut lines, more } = std::mem::take(self);
+    /// The lines about groups that are nearly tables, unless the file has a table.
+    fn take(self) -> impl Iterator<Item = String> {
+        let Self { has_table, mut lines, more } = self;
         lines.extend((more > 0).then(|| format!("… and {more} more that nearly are tables")));
         lines.into_iter().filter(move |_| !has_table)
     }
-}
-
-/// The description of a directory: a line of JSON, or its members and the directory itself.
-enum Said {
-    Line(String),
-    Model(Vec<ShownMember>, DirectoryDescription),
 }
 
 /// A JSON object, with the path of its source added.
@@ -213,101 +243,10 @@ fn with_source(source: &Path, object: &str) -> String {
     format!("{{\"source\":{source},{}", object.trim_start_matches('{'))
 }
 
-/// The lines about the directory at `path`.
-fn described(directory: &DirectoryDescription, members: &[ShownMember], path: &str) -> Vec<String> {
-    let mut lines = match directory.table() {
-        Some(table) => of_table(table, members, path),
-        None if directory.is_made_up() => Vec::new(),
-        None => of_group(members, path),
-    };
-    lines.extend(directory.findings().iter().map(finding));
-    lines
-}
-
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => printable(text),
         Value::Null => String::new(),
         other => printable(&other.to_string()),
     }
-}
-
-fn of_table(table: &Table, members: &[ShownMember], path: &str) -> Vec<String> {
-    let by = if table.recognised_by == "shape" { "by " } else { "" };
-    let revision = printable(&table.revision);
-    let mut lines = vec![format!(
-        "table {path}: {} rows, {} columns ({by}{}{}{revision})",
-        table.rows,
-        table.columns.len(),
-        table.dialect,
-        if revision.is_empty() { "" } else { ", " },
-    )];
-    let columns = table.columns.iter().map(|column| {
-        let shown = column.shown();
-        let data_type = shown.as_ref().map(|rows| arrow_name(rows.data_type())).unwrap_or_default();
-        (printable(&column.name.to_string()), printable(&data_type), notes(table, column, &shown))
-    });
-    let columns: Vec<(String, String, String)> = columns.collect();
-    let width =
-        |length: &dyn Fn(&(String, String, String)) -> usize| columns.iter().map(length).max().unwrap_or(0).min(40);
-    let name_width = width(&|(name, ..)| name.chars().count());
-    let type_width = width(&|(_, data_type, _)| data_type.chars().count());
-    for (name, data_type, notes) in &columns {
-        let line = format!("  {name:name_width$}  {data_type:type_width$}  {notes}");
-        lines.push(line.trim_end().to_owned());
-    }
-    let names: HashSet<&str> = columns.iter().map(|(name, ..)| name.as_str()).collect();
-    // In a table whose group has other members, these themselves say why they are not columns.
-    let says_why = table.only_adds || !table.left_out.is_empty();
-    let of_members = members.iter().filter_map(|member| Some((&member.name, member.left_out.as_ref()?)));
-    let left_out = of_members.chain(table.left_out.iter().map(|(name, reason)| (name, reason)));
-    let left_out =
-        left_out.filter(|_| says_why).map(|(name, reason)| (printable(&name.to_string()), printable(reason)));
-    let reasons: HashMap<String, String> = left_out.collect();
-    let others = members.iter().map(|member| (printable(&member.name.to_string()), member));
-    lines.extend(others.filter(|(name, _)| !names.contains(name.as_str())).map(
-        |(name, member)| match reasons.get(&name) {
-            Some(reason) => format!("{} no column: {reason}", one_member(member)),
-            None => one_member(member),
-        },
-    ));
-    lines
-}
-
-/// The remarks that follow the name and type of a column.
-fn notes(table: &Table, column: &Column, shown: &Result<Arc<dyn Rows>, Unreadable>) -> String {
-    let mut notes = Vec::new();
-    if column.is_label {
-        notes.push("row label".to_owned());
-    }
-    if let Ok(own) = shown.as_ref().map(|rows| rows.len())
-        && !column.in_table
-    {
-        let rows = Some(own).filter(|own| *own != table.rows).map(|own| format!("{own} rows: "));
-        notes.push(rows.unwrap_or_default() + "not in table.*");
-    }
-    notes.extend(column.meaning.units.as_ref().map(|units| format!("[{}]", printable(units))));
-    notes.extend(shown.as_ref().err().map(|reason| format!("unreadable: {}", printable(reason))));
-    notes.push(column.meaning.description.as_ref().map(|text| printable(text)).unwrap_or_default());
-    notes.join(" ")
-}
-
-fn of_group(members: &[ShownMember], path: &str) -> Vec<String> {
-    let members = members.iter().filter(|member| member.kind != "group" && member.kind != "table");
-    [format!("group {path}")].into_iter().chain(members.map(one_member)).collect()
-}
-
-fn one_member(member: &ShownMember) -> String {
-    // The type determines which files a dataset has, so a missing one is reported only if there are no others.
-    let hidden = member.not_shown.iter().filter(|_| member.names().is_empty());
-    let hidden: Vec<String> = hidden.map(|reason| printable(reason)).collect();
-    let shape = member.dataset().filter(|dataset| !dataset.null).map(|dataset| format!(" {}", json!(dataset.shape)));
-    let class = member.class().map(|class| format!(" {class}")).unwrap_or_default();
-    let hidden = if hidden.is_empty() { String::new() } else { format!(" not shown: {}", hidden.join("; ")) };
-    let name = printable(&member.name.to_string());
-    format!("  {name} ({}{class}{}){hidden}", member.kind, shape.unwrap_or_default())
-}
-
-fn finding(finding: &Finding) -> String {
-    format!("  ! {}: {} ({})", printable(&finding.path), printable(&finding.found), printable(finding.rule.text))
 }

@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::File;
-use crate::catalogue::{Attribute, ChunkMap, FileInfo, Group, Object, ObjectId};
+use crate::catalogue::{Attribute, ChunkMap, Dataset, FileInfo, Group, Layout, Object, ObjectId};
 use crate::h5;
 use crate::source::{Interrupt, Source};
 use crate::store::{Reservation, Store};
@@ -39,6 +39,9 @@ const SHARE: u64 = 16;
 
 /// Approximate bytes of an answer's entry besides its content.
 const OVERHEAD: u64 = 96;
+
+/// Most chunks of a dataset whose stored bytes are counted: few milliseconds.
+const FEW_CHUNKS: u64 = 1 << 16;
 
 /// Bytes of the largest chunk map in the common entry. A larger one has its own, so that opening the file does not read
 /// all of them.
@@ -271,6 +274,28 @@ impl File {
             _ => {}
         }
         Ok(map)
+    }
+
+    /// Bytes that a dataset's elements take in the file, without what elements of variable length refer to. `None`: they
+    /// lie elsewhere, their index is damaged, or there are so many chunks that counting them takes long.
+    ///
+    /// # Errors
+    /// See [`h5::Client::chunks`].
+    pub fn stored_bytes(self: &Arc<Self>, dataset: &Dataset, interrupt: &Interrupt) -> Result<Option<u64>, h5::Error> {
+        let chunks = match &dataset.layout {
+            Layout::Contiguous { address: None } => return Ok(Some(0)),
+            Layout::Compact | Layout::Contiguous { .. } => return Ok(dataset.bytes()),
+            Layout::Chunked { chunk, .. } => {
+                let counts = dataset.shape.iter().zip(chunk).map(|(extent, chunk)| extent.div_ceil((*chunk).max(1)));
+                counts.fold(1, u64::saturating_mul)
+            }
+            Layout::Virtual { .. } | Layout::External { .. } | Layout::Unknown(_) => return Ok(None),
+        };
+        if chunks > FEW_CHUNKS {
+            return Ok(None);
+        }
+        let map = self.chunks(dataset.id, chunks, interrupt)?;
+        Ok(is_known(&map).then(|| map.iter().map(|chunk| chunk.size).fold(0, u64::saturating_add)))
     }
 
     /// Remembers the single answer in which the worker describes a small file.

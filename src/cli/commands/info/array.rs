@@ -77,7 +77,7 @@ pub(super) fn described(one: &Value, path: &str) -> Vec<String> {
 }
 
 /// A value as JSON, with quotes around texts; a long one is truncated.
-fn as_json(value: &Value) -> String {
+pub(super) fn as_json(value: &Value) -> String {
     let whole = value.to_string();
     match whole.char_indices().nth(MOST_OF_VALUE) {
         Some((end, _)) => printable(&format!("{} … (of {} bytes; --json has all)", &whole[..end], whole.len())),
@@ -86,14 +86,14 @@ fn as_json(value: &Value) -> String {
 }
 
 /// Writes a list: `[1000, 3]`.
-fn list(values: &Value) -> String {
+pub(super) fn list(values: &Value) -> String {
     let values = values.as_array().into_iter().flatten();
     let names = values.map(|value| if value.is_null() { "–".to_owned() } else { text(value) });
     format!("[{}]", names.collect::<Vec<_>>().join(", "))
 }
 
 /// Writes a filter: `deflate(4)`. The parameter of shuffle, the width of the type, is left out.
-fn filter(filter: &Value) -> String {
+pub(super) fn filter(filter: &Value) -> String {
     let name = Some(text(&filter["name"])).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("filter {}", text(&filter["id"])));
     let parameters: Vec<String> = filter["parameters"].as_array().into_iter().flatten().map(text).collect();
@@ -101,7 +101,7 @@ fn filter(filter: &Value) -> String {
 }
 
 /// Writes a datatype in words, those of NumPy if it has any.
-fn type_name(datatype: &Value) -> String {
+pub(super) fn type_name(datatype: &Value) -> String {
     let size = datatype["size"].as_u64().unwrap_or(0);
     let bits = size.saturating_mul(8);
     let order = match datatype["order"].as_str() {

@@ -1,0 +1,116 @@
+//! `hepfs info` shows a file as a tree, as much of it as a person reads. Sizes are those of h5py's `get_storage_size`.
+
+use hepfs::h5::create::{self, FillSetting, Storage};
+use hepfs::h5::element::ElementNumber;
+
+use crate::data;
+use crate::head::on_terminal;
+use crate::support::{HEPFS, hepfs, must};
+
+fn info(arguments: &[&str], place: &str) -> String {
+    let place = data(place).display().to_string();
+    must(HEPFS, ["info"].iter().chain(arguments).chain(&["--cache-folder=none", place.as_str()]))
+}
+
+#[test]
+fn a_file_is_a_tree() {
+    let expected = "\
+group /
+├─ table top: 3 rows, 1 column (HEP001, April 2026), 24 bytes
+│  │ @CLASS: \"COLUMN_TABLE\", @VERSION: \"1.0\", @column-order: [\"x\"]
+│  │ x  int64
+│  └─ table table in a table: 2 rows, 1 column (HEP001, April 2026), 16 bytes
+│       @CLASS: \"COLUMN_TABLE\", @VERSION: \"1.0\"
+│       y  float64
+├─ array compound_matrix: compound of 14 bytes {a: int16, b: array [3] of float32}, [2, 2], 56 bytes
+├─ array empty_matrix: int16, [0, 4]
+├─ array empty_vector: float64, [0]
+├─ value fixed_scalar: fixed string of 5 bytes, ascii, null-padded = \"fixed\"
+├─ array images: uint16, [5, 7, 9], chunks [2, 3, 4], shuffle, deflate(4), 714 bytes stored, 630 bytes decoded
+├─ array matrix: float32 big-endian, [3, 4], 48 bytes
+├─ array never: float64, [3, 3], 0 bytes stored, 72 bytes decoded
+├─ array no_space: float32, without elements; not shown: the dataspace is null: there is no element
+├─ array partly: int32, [6, 6], chunks [4, 4], 64 bytes stored, 144 bytes decoded
+├─ value scalar: float64 = 2.5
+├─ value text_scalar: string of variable length, utf-8 = \"a variable-length string\"
+├─ array texts: string of variable length, utf-8, [2, 2], over 64 bytes stored
+├─ datatype type; not shown: a committed datatype has no elements
+├─ array vector: int64, [5], 40 bytes
+├─ group empty_group: empty
+└─ group experiments
+   ├─ table tables/ALL: 6 rows, 2 columns (by shape, groups beside each other)
+   │    group  dictionary<utf8>
+   │    x      int64
+   ├─ table run_042: 3 rows, 1 column (HEP001, April 2026), 24 bytes
+   │    @CLASS: \"COLUMN_TABLE\", @VERSION: \"1.0\", @column-order: [\"x\"]
+   │    x  int64
+   ├─ table run_043: 3 rows, 1 column (HEP001, April 2026), 24 bytes
+   │    @CLASS: \"COLUMN_TABLE\", @VERSION: \"1.0\", @column-order: [\"x\"]
+   │    x  int64
+   └─ table deep/er/run_1: 3 rows, 1 column (HEP001, April 2026), 24 bytes
+        @CLASS: \"COLUMN_TABLE\", @VERSION: \"1.0\", @column-order: [\"x\"]
+        x  int64
+6 tables, 13 arrays, 5 groups, 29 KB
+";
+    assert_eq!(info(&[], "nested_tables.h5"), expected);
+}
+
+#[test]
+fn a_depth_closes_groups_and_tables() {
+    assert_eq!(info(&["--depth=0"], "seed_11_1.h5"), "group /: 1 member\n1 group, 24 KB\n");
+    let one = info(&["--depth=1"], "nested_tables.h5");
+    let lines: Vec<&str> = one.lines().collect();
+    assert_eq!(lines[..2], ["group /", "├─ table top: 3 rows, 1 column (HEP001, April 2026), 24 bytes"]);
+    assert_eq!(lines[lines.len() - 2], "└─ group experiments: 3 members");
+    assert!(!one.contains("int64 ") && !one.contains("run_042"), "{one}");
+    let refused = hepfs(["info", "--json", "--depth=1", "x.h5"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+/// What is left out is counted, and said where nobody looks at the lines as well.
+#[test]
+fn very_many_members_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.h5");
+    create::file::<create::Error>(&path, |root| {
+        let add = |at: i32| {
+            root.dataset(&format!("a{at:05}"), &f64::ELEMENT, &Storage::contiguous(&[1]), &FillSetting::Unset)
+        };
+        (0..10_000).try_for_each(|at| add(at).map(drop))
+    })
+    .unwrap();
+    let run = |more: &[&str]| hepfs(["info", path.to_str().unwrap(), "--cache-folder=none"].iter().chain(more));
+    let some = run(&[]);
+    let said = String::from_utf8(some.stdout).unwrap();
+    assert_eq!(said.lines().filter(|line| line.contains("─ array a0")).count(), 20, "{said}");
+    assert!(said.contains("\n└─ … 9 980 more arrays and others: --all\nshown: 20 arrays, 1 group, "), "{said}");
+    let told = String::from_utf8(some.stderr).unwrap();
+    assert_eq!(told, format!("hepfs: {}: not everything is shown; --all shows it\n", path.display()));
+    let all = run(&["--all"]);
+    assert!(all.stderr.is_empty());
+    let said = String::from_utf8(all.stdout).unwrap();
+    assert_eq!(said.lines().filter(|line| line.contains("─ array a0")).count(), 10_000);
+    let columns = info(&[], "hostile/columns_5000.h5");
+    assert!(columns.contains(" … 4 960 more columns: --all\n"), "{columns}");
+}
+
+#[test]
+fn lines_end_at_the_terminal() {
+    let places = ["nested_tables.h5", "units.h5"].map(|place| data(place).display().to_string());
+    let line = ["info", &places[0], &places[1]];
+    for columns in [20, 60, 80] {
+        let said = on_terminal(columns, &line, &[("NO_COLOR", "1")]);
+        assert!(said.lines().all(|line| line.chars().count() <= usize::from(columns)), "{columns}: {said}");
+        assert!(said.lines().any(|line| line.ends_with('…')), "{columns}: {said}");
+    }
+    // A file's name is a heading there, and begins each line elsewhere.
+    let wide = on_terminal(250, &line, &[("NO_COLOR", "1")]);
+    let headings: Vec<&str> = wide.lines().filter(|line| line.ends_with(".h5")).collect();
+    assert_eq!(headings, places);
+    let piped = String::from_utf8(hepfs(line).stdout).unwrap();
+    assert!(piped.lines().all(|line| places.iter().any(|place| line.starts_with(&format!("{place}: ")))), "{piped}");
+    let coloured = on_terminal(250, &["info", &places[1]], &[]);
+    assert!(coloured.contains("\x1b[2mtable \x1b[0m\x1b[1mt\x1b[0m: 2 rows, 3 columns"), "{coloured:?}");
+    let ascii = on_terminal(80, &["info", &places[1]], &[("LC_ALL", "C"), ("NO_COLOR", "1")]);
+    assert!(ascii.is_ascii() && ascii.contains("\n+- table t: 2 rows"), "{ascii}");
+}
