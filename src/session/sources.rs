@@ -188,6 +188,22 @@ impl FileRoot {
         })
     }
 
+    /// Whether the file is open, in its present state.
+    fn is_open(&self) -> bool {
+        self.source.is_open()
+    }
+
+    /// Closes a file found in a folder, unless it is in use.
+    pub fn release(&self) {
+        if self.named {
+            return;
+        }
+        // The group may close the file, which may take long: outside the lock.
+        let group = self.group.lock().take_if(|group| Arc::strong_count(group) == 1);
+        drop(group);
+        self.source.release();
+    }
+
     /// The root group, if someone asked for it before.
     pub fn known(&self) -> Option<Arc<Directory>> {
         self.group.lock().clone()
@@ -265,8 +281,14 @@ impl Folder {
             }
         })?;
         let named = listed.filter_map(|(path, is_folder)| Some((shown_name(path.file_name()?), path, is_folder)));
-        let chosen = named.filter(|(name, path, is_folder)| choose(name) && (*is_folder || is_known(path)));
+        let chosen = named.filter(|(name, path, is_folder)| choose(name) && (*is_folder || self.is_known(name, path)));
         Ok(chosen.map(|(name, path, is_folder)| (name, (path, is_folder))).collect())
+    }
+
+    /// As [`is_known`], without another look at a file that is open.
+    fn is_known(&self, name: &BString, path: &Path) -> bool {
+        let file = self.files.lock().get(name);
+        file.is_some_and(|file| file.is_open()) || is_known(path)
     }
 
     /// When the folder last changed, or the present time if the system does not know.
@@ -321,7 +343,8 @@ impl Sources for Folder {
     fn found(&self, name: &[u8]) -> Result<SourceEntry, Error> {
         self.session.watch_folder(&self.path);
         if let Some(path) = file_called(&self.path, name) {
-            return if is_known(&path) { Ok(self.made(name.into(), path)) } else { Err(Error::NotFound) };
+            let name = BString::from(name);
+            return if self.is_known(&name, &path) { Ok(self.made(name, path)) } else { Err(Error::NotFound) };
         }
         let (name, (path, _)) = self.scan(|shown| shown == name)?.pop_last().ok_or(Error::NotFound)?;
         Ok(self.made(name, path))

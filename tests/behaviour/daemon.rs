@@ -339,6 +339,9 @@ fn few_descriptors_are_enough_or_named() {
         fs::copy(data("units.h5"), files.join(format!("{at}.h5"))).unwrap();
     }
     assert!(mount_within("-n 64", &files, &mountpoint).status.success());
+    // A survey closes what it has seen.
+    let parts = fs::read_dir(mountpoint.join(".datasets/t")).unwrap();
+    assert_eq!(parts.count(), 80);
     let table = |at: usize| fs::read(mountpoint.join(format!("{at}.h5/t/table.csv")));
     let (read, failed): (Vec<_>, Vec<_>) = (0..80).map(table).partition(Result::is_ok);
     assert!(read.len() >= 20 && read.into_iter().all(|table| table.unwrap() == expected));

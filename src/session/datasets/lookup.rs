@@ -1,10 +1,13 @@
 //! Looks up a path of `.datasets` in one file, and lists the names below it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bstr::BString;
+use lru::LruCache;
 use parking_lot::Mutex;
+use rustix::process::{Resource, getrlimit};
 
 use super::names::{WITHIN, component};
 use crate::catalogue::{Object, join};
@@ -12,6 +15,7 @@ use crate::session::Error;
 use crate::session::contents::Contents;
 use crate::session::directory::Directory;
 use crate::session::listing::{Child, DirectoryPlace, ListingEntry, ShownArray};
+use crate::session::sources::FileRoot;
 use crate::source::Interrupt;
 use crate::store;
 use crate::table::{Single, SingleForm, Table};
@@ -22,8 +26,14 @@ const DEEPEST: usize = 16;
 /// Most directory members kept in all, some hundred bytes each.
 const MOST_MEMBERS: usize = 100_000;
 
-/// Most directories kept in all; each may hold a file open.
-const MOST_DIRECTORIES: usize = 256;
+/// A column takes about as much memory as this many members.
+const COLUMN: usize = 8;
+
+/// Most files kept open, and at most a quarter of what the system allows the process.
+const MOST_FILES: usize = 1024;
+
+/// For this long, a file looked into makes no room for another.
+const MOMENT: Duration = Duration::from_secs(10);
 
 /// A table or directory at a path of one file.
 #[derive(Clone)]
@@ -74,52 +84,122 @@ fn name_of(entry: &ListingEntry) -> Option<BString> {
     Some(component(link))
 }
 
-/// LRU of listed groups: a walk through the tables of a group lists it once.
-#[derive(Default)]
-pub(crate) struct RecentListings(Mutex<VecDeque<(Arc<Directory>, usize)>>);
+/// A file that was looked into, and its directories on the way to a path. Closes the file when dropped, unless others
+/// use it.
+pub(crate) struct LookedInto {
+    file: Arc<FileRoot>,
+    /// The root first.
+    directories: Vec<Arc<Directory>>,
+    /// Since when it is kept, and as how many members it counts.
+    kept: Option<(Instant, usize)>,
+}
 
-impl RecentListings {
-    fn keep(&self, directory: &Arc<Directory>, contents: &Contents) {
+impl Drop for LookedInto {
+    fn drop(&mut self) {
+        self.directories.clear();
+        self.file.release();
+    }
+}
+
+/// Files looked into last, by address: surveys go over all files, one after the other, and parts follow them.
+#[derive(Default)]
+pub(crate) struct RecentFiles(Mutex<Kept>);
+
+struct Kept {
+    files: LruCache<usize, LookedInto>,
+    members: usize,
+    /// Most files kept.
+    most: usize,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4;
+        let most = MOST_FILES.min(usize::try_from(descriptors).unwrap_or(MOST_FILES));
+        Self { files: LruCache::unbounded(), members: 0, most }
+    }
+}
+
+impl Kept {
+    fn without(&mut self, at: usize) -> Option<LookedInto> {
+        let gone = self.files.pop(&at)?;
+        self.members -= gone.kept.map_or(0, |(_, members)| members);
+        Some(gone)
+    }
+
+    /// The file looked into first, if that was more than a moment ago.
+    fn oldest(&self) -> Option<usize> {
+        let (at, file) = self.files.peek_lru()?;
+        file.kept.is_some_and(|(since, _)| since.elapsed() > MOMENT).then_some(*at)
+    }
+}
+
+impl RecentFiles {
+    /// Keeps a file open if there is room. Files looked into a moment ago stay: of a walk over more files than fit, the
+    /// next one would otherwise find none.
+    pub fn keep(&self, mut one: LookedInto) {
+        let at = Arc::as_ptr(&one.file).addr();
+        let contents = one.directories.iter().filter_map(|directory| directory.contents());
+        let columns = |table: &Arc<Table>| COLUMN * table.columns.len();
+        let members = contents
+            .map(|contents| contents.listing.entries().len() + contents.table.as_ref().map_or(0, columns))
+            .sum();
+        one.kept = Some((Instant::now(), members));
         let mut kept = self.0.lock();
-        kept.retain(|(known, _)| !Arc::ptr_eq(known, directory));
-        // The listing of a table holds its columns, so it is not kept.
-        if contents.table.is_none() {
-            kept.push_back((directory.clone(), contents.listing.entries().len()));
-        }
-        let mut members: usize = kept.iter().map(|(_, members)| members).sum();
-        let mut old = Vec::new();
-        while (members > MOST_MEMBERS || kept.len() > MOST_DIRECTORIES)
-            && let Some((directory, fewer)) = kept.pop_front()
+        // Closing files may take long, so it waits for the lock's end.
+        let mut gone = Vec::from_iter(kept.without(at));
+        let lacks_room = |kept: &Kept| kept.files.len() >= kept.most || kept.members + members > MOST_MEMBERS;
+        while lacks_room(&kept)
+            && let Some(oldest) = kept.oldest()
         {
-            members -= fewer;
-            old.push(directory);
+            gone.extend(kept.without(oldest));
         }
-        // Dropping a file's last directory closes the file, which may take long.
+        if lacks_room(&kept) {
+            gone.push(one);
+        } else {
+            kept.members += members;
+            kept.files.push(at, one);
+        }
         drop(kept);
     }
 
+    /// Stops keeping a file.
+    pub fn forget(&self, file: &Arc<FileRoot>) {
+        let gone = self.0.lock().without(Arc::as_ptr(file).addr());
+        drop(gone);
+    }
+
     /// Looks up a path below the root group of a file; `None`: nothing has this path.
-    pub fn find(&self, root: &Arc<Directory>, path: &[BString], interrupt: &Interrupt) -> Result<Option<At>, Error> {
-        let mut directory = root.clone();
+    ///
+    /// # Errors
+    /// If the file cannot be opened, or a group on the way cannot be listed.
+    pub fn find(
+        file: &Arc<FileRoot>,
+        path: &[BString],
+        interrupt: &Interrupt,
+    ) -> Result<(Option<At>, LookedInto), Error> {
+        let root = file.group(interrupt)?;
+        // Dropped last: it closes the file only if nothing else holds it.
+        let mut looked = LookedInto { file: file.clone(), directories: vec![root.clone()], kept: None };
+        let mut directory = root;
         let mut contents = directory.load(interrupt)?;
         let parts: Vec<&BString> = path.iter().filter(|part| !part.is_empty()).collect();
         for (depth, part) in parts.iter().enumerate() {
             let listing = &contents.listing;
             let found = listing.numbered().enumerate().find(|(_, (_, entry))| name_of(entry).as_ref() == Some(part));
-            let Some((position, (at, entry))) = found else { return Ok(None) };
+            let Some((position, (at, entry))) = found else { return Ok((None, looked)) };
             if let Some(place) = entry.place() {
-                self.keep(&directory, &contents);
                 directory = directory.directory(at, &place);
+                looked.directories.push(directory.clone());
             } else if let Some(array) = listing.array(position).filter(|_| depth + 1 == parts.len()) {
-                self.keep(&directory, &contents);
                 let single = array.single(directory.opened().file()?, interrupt).map_err(Error::Io)?;
-                return Ok(Some(At::Dataset(array, single)));
+                return Ok((Some(At::Dataset(array, single)), looked));
             } else {
-                return Ok(None);
+                return Ok((None, looked));
             }
             contents = directory.load(interrupt)?;
         }
-        Ok(Some(At::Directory(directory, contents)))
+        Ok((Some(At::Directory(directory, contents)), looked))
     }
 }
 

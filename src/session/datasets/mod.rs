@@ -26,7 +26,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 
 pub(super) use self::cast::{absent, cast, path_of};
-use self::lookup::RecentListings;
+use self::lookup::RecentFiles;
 use self::names::{WITHIN, components};
 pub(crate) use self::part::{LeftOutText, PartFile, Partition};
 pub(super) use self::schema::CommonField;
@@ -69,8 +69,8 @@ pub(crate) fn are_shown(formats: Formats) -> bool {
 /// The directory `.datasets` over all files of a mount.
 pub(crate) fn root(session: &Arc<Session>, sources: Arc<dyn Sources>) -> Spot {
     let known = Mutex::new(LruCache::new(MOST_KNOWN));
-    let listed = Arc::default();
-    let all = Datasets { session: session.clone(), sources, listed, known, started: SystemTime::now() };
+    let recent = Arc::default();
+    let all = Datasets { session: session.clone(), sources, recent, known, started: SystemTime::now() };
     let all = Arc::new(all);
     let root = all.at(Vec::new(), None);
     Spot::Dataset(Arc::new(DatasetAt { all, dataset: root }))
@@ -117,7 +117,7 @@ type Known = (Arc<MultiFileTable>, Arc<Outcome>);
 struct Datasets {
     session: Arc<Session>,
     sources: Arc<dyn Sources>,
-    listed: Arc<RecentListings>,
+    recent: Arc<RecentFiles>,
     known: Mutex<LruCache<Vec<BString>, Arc<MultiFileTable>>>,
     started: SystemTime,
 }
@@ -128,7 +128,7 @@ impl Datasets {
         if let Some(dataset) = known.get(&path) {
             return dataset.clone();
         }
-        let dataset = Arc::new(MultiFileTable::new(&self.session, &self.sources, &self.listed, path.clone(), above));
+        let dataset = Arc::new(MultiFileTable::new(&self.session, &self.sources, &self.recent, path.clone(), above));
         let old = known.push(path, dataset.clone());
         drop(known);
         drop(old);

@@ -12,7 +12,7 @@ use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
 use super::chain::Chain;
-use super::lookup::{At, RecentListings, names_below, table_of};
+use super::lookup::{At, RecentFiles, names_below, table_of};
 use super::names::{WITHIN, partition};
 use super::part::PartFile;
 use super::schema::{CommonField, FileField, common_schema, fields};
@@ -47,7 +47,7 @@ const MOST_AT_ONCE: usize = 4;
 pub(crate) struct MultiFileTable {
     session: Arc<Session>,
     sources: Arc<dyn Sources>,
-    listed: Arc<RecentListings>,
+    recent: Arc<RecentFiles>,
     /// Names as shown; a last empty name stands for the table that a group with members is itself.
     path: Vec<BString>,
     /// The dataset above and the name in it: a file known there to lack the name need not be opened.
@@ -129,7 +129,7 @@ impl MultiFileTable {
     pub fn new(
         session: &Arc<Session>,
         sources: &Arc<dyn Sources>,
-        listed: &Arc<RecentListings>,
+        recent: &Arc<RecentFiles>,
         path: Vec<BString>,
         above: Option<(Arc<MultiFileTable>, BString)>,
     ) -> Self {
@@ -137,7 +137,7 @@ impl MultiFileTable {
             above,
             session: session.clone(),
             sources: sources.clone(),
-            listed: listed.clone(),
+            recent: recent.clone(),
             path,
             surveyed: Mutex::new(None),
             now: Mutex::default(),
@@ -347,7 +347,10 @@ impl MultiFileTable {
     fn look(&self, candidate: &Candidate, interrupt: &Interrupt) -> Result<Seen, Error> {
         let file = &candidate.file;
         let mut seen = Seen::nothing(candidate.identity, file.path());
-        let at = file.group(interrupt).and_then(|root| self.listed.find(&root, &self.path, interrupt));
+        let (at, looked) = match RecentFiles::find(file, &self.path, interrupt) {
+            Ok((at, looked)) => (Ok(at), Some(looked)),
+            Err(error) => (Err(error), None),
+        };
         if let (Some(held), Ok(Some(at))) = (self.held.lock().as_mut(), &at) {
             held.insert(candidate.path.clone(), at.clone());
         }
@@ -376,6 +379,7 @@ impl MultiFileTable {
                 seen.below = below.into();
             }
         }
+        looked.into_iter().for_each(|looked| self.recent.keep(looked));
         Ok(seen)
     }
 
@@ -386,7 +390,7 @@ impl MultiFileTable {
     pub fn part(
         self: &Arc<Self>,
         partition: &BString,
-        file: &FileRoot,
+        file: &Arc<FileRoot>,
         interrupt: &Interrupt,
     ) -> Result<Arc<PartFile>, Error> {
         let outcome = self.outcome(interrupt)?;
@@ -398,8 +402,11 @@ impl MultiFileTable {
             return Ok(part);
         }
         let fields = outcome.fields.clone();
+        let (at, _looked) = RecentFiles::find(file, &self.path, interrupt)?;
         let root = file.group(interrupt)?;
-        let at = self.listed.find(&root, &self.path, interrupt)?.ok_or(Error::NotFound)?;
+        // The part holds what it needs of the file from here on.
+        self.recent.forget(file);
+        let at = at.ok_or(Error::NotFound)?;
         let (table, mut tallies) = (at.table().ok_or(Error::NotFound)?, Tallies::new());
         let (view, attributes) = match &at {
             At::Directory(directory, contents) => {
@@ -413,8 +420,9 @@ impl MultiFileTable {
                 (of_array(root.files(), array).part(table, &fields, &mut tallies)?, attributes)
             }
         };
-        let file = ShownFile::new(root.opened(), view, attributes);
-        let casts = (root.opened().path().to_owned(), tallies);
+        let opened = root.opened();
+        let file = ShownFile::new(opened, view, attributes);
+        let casts = (opened.path().to_owned(), tallies);
         self.session.casts.lock().insert((self.hdf5_path(), partition.clone()), casts);
         let part = Arc::new(PartFile { dataset: self.clone(), fields, since: outcome.since, file });
         self.parts.lock().insert(partition.clone(), &part);
@@ -447,8 +455,8 @@ impl MultiFileTable {
             let at = match held.remove(path) {
                 Some(at) => Some(at),
                 None => {
-                    let root = files.get(path).ok_or(Error::Stale)?.group(interrupt)?;
-                    self.listed.find(&root, &self.path, interrupt)?
+                    let file = files.get(path).ok_or(Error::Stale)?;
+                    RecentFiles::find(file, &self.path, interrupt)?.0
                 }
             };
             all.push((path, at.ok_or(Error::Stale)?));

@@ -516,6 +516,20 @@ impl SourceFile {
         &self.path
     }
 
+    /// Whether the file is open, in its present state.
+    pub fn is_open(&self) -> bool {
+        // An open of the file may hold the lock for long.
+        let opened = self.opened.try_lock().and_then(|opened| opened.clone());
+        opened.is_some_and(|opened| opened.is_current())
+    }
+
+    /// Closes the file, unless its opening is in use.
+    pub fn release(&self) {
+        let unused = |opened: &mut Arc<OpenedSource>| Arc::strong_count(opened) == 1;
+        let opened = self.opened.try_lock().and_then(|mut opened| opened.take_if(unused));
+        drop(opened);
+    }
+
     /// The opening of the file as it is now.
     ///
     /// # Errors
