@@ -103,8 +103,11 @@ impl Watched {
     fn add_file(&mut self, path: &Path) -> io::Result<()> {
         let file = self.add(path, FILE_EVENTS, Meaning::File(path.to_owned()));
         let mut folder = self.add_name(path, path);
-        // A symbolic link also changes when another file takes the name of its target.
-        if let Ok(target) = path.canonicalize() {
+        // A symbolic link also changes when another file takes the name of its target. Of any other file, the watch on
+        // the folder follows links before the name.
+        if path.is_symlink()
+            && let Ok(target) = path.canonicalize()
+        {
             folder = folder.and(self.add_name(&target, path));
         }
         file.or(folder)

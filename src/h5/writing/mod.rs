@@ -153,6 +153,10 @@ fn recover(file: &File, journal: &Path) -> Result<JournalRecovery, WriteError> {
 /// The journal of a commit to this file that broke off or still runs: the next [`Exclusive::open`] puts the file back.
 /// An empty journal belongs to a writer that has changed nothing, and does not count.
 pub fn journal_of(path: &Path) -> Option<PathBuf> {
+    // Links before the name lead to the same folder. Nearly no file has a journal, and following a path takes long.
+    if !path.is_symlink() && journal::path_of(path).symlink_metadata().is_err() {
+        return None;
+    }
     let journal = journal::path_of(&path.canonicalize().ok()?);
     let metadata = journal.symlink_metadata().ok()?;
     (metadata.is_file() && metadata.len() > 0).then_some(journal)
