@@ -255,6 +255,7 @@ impl ReadingOptions {
         let settings = Settings { dialects: Dialects::new(self.tables, self.grids), ..settings };
         let defaults = store::Options::default();
         let cache_size = self.cache_size.unwrap_or(defaults.cache_size);
+        store::share_heaps();
         if cache_size <= LITTLE {
             store::keep_little();
         }

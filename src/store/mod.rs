@@ -65,7 +65,7 @@ pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use learnt::{KeptFolder, Learner, Observed, Opening, SourceConstancy, pass, rows_at_once};
 pub use memory::{
     ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, SingleFlight, keep_little, libc,
-    machine_memory, try_memory,
+    machine_memory, share_heaps, try_memory,
 };
 pub use rows::{
     Alike, ChunkDecoding, Containers, EnumerationNames, Facts, Hints, Nan, RowRange, Rows, RowsContainer, StoredFacts,

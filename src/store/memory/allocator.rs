@@ -1,5 +1,8 @@
 //! Settings of the memory allocator, and the libc that it belongs to.
 
+#[cfg(target_env = "gnu")]
+use crate::store::cores;
+
 /// An allocation of at least this many bytes gets pages of its own, which return to the system when it is freed.
 /// Decoded chunks of a few hundred kilobytes are among them: within the heap, the gaps that they leave between lasting
 /// blocks would never be returned.
@@ -11,9 +14,21 @@ const OWN_PAGES: libc::c_int = 128 << 10;
 pub fn keep_little() {
     #[cfg(target_env = "gnu")]
     for parameter in [libc::M_MMAP_THRESHOLD, libc::M_TRIM_THRESHOLD] {
-        // SAFETY: sets a parameter of the allocator.
-        unsafe { libc::mallopt(parameter, OWN_PAGES) };
+        set(parameter, OWN_PAGES);
     }
+}
+
+/// Lets threads share as many heaps as there are cores, so that one uses what another has freed: with a heap for each
+/// thread, a sixth of what a table of many files keeps would lie in gaps. Call it before threads start.
+pub fn share_heaps() {
+    #[cfg(target_env = "gnu")]
+    set(libc::M_ARENA_MAX, libc::c_int::try_from(cores()).unwrap_or(libc::c_int::MAX));
+}
+
+#[cfg(target_env = "gnu")]
+fn set(parameter: libc::c_int, value: libc::c_int) {
+    // SAFETY: sets a parameter of the allocator.
+    unsafe { libc::mallopt(parameter, value) };
 }
 
 /// Names the libc, with its version at run time where it tells one.

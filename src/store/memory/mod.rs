@@ -10,7 +10,7 @@ mod machine;
 mod pages;
 mod single_flight;
 
-pub use allocator::{keep_little, libc};
+pub use allocator::{keep_little, libc, share_heaps};
 pub(super) use budget::Leased;
 pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
