@@ -10,13 +10,12 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::basic::Type;
-use parquet::schema::types::SchemaDescriptor;
 
 use super::body::leaf::{FixedWidthBody, ParquetLeaf, Physical};
 use super::body::shred::ShredStep;
 use super::layout::{Bodies, Groups, ROWS_PER_LABEL, RowSizes, Slots};
 use super::thrift::page::PageHeaderForm;
-use super::thrift::schema;
+use super::thrift::schema::{self, WrittenSchema};
 use crate::source::Interrupt;
 use crate::store::Learner;
 use crate::store::pass::Keeper;
@@ -210,7 +209,7 @@ pub(super) struct PreparedLeaf {
 pub(super) struct Prepared {
     pub groups: Groups,
     pub leaves: Vec<PreparedLeaf>,
-    pub schema: SchemaDescriptor,
+    pub schema: WrittenSchema,
     /// The Arrow fields of the columns.
     pub fields: Fields,
 }
@@ -257,6 +256,7 @@ impl Leaves {
             leaves.extend(shape.leaves().iter().map(|leaf| PreparedLeaf::new(&groups, position, leaf.clone())));
             fields.push(shape.field().clone());
         }
+        leaves.shrink_to_fit();
         Ok(Self { groups, leaves, fields })
     }
 }
@@ -281,7 +281,7 @@ impl Prepared {
             let reason = "schema and data have different leaf columns";
             return Err(Error::unsupported("parquet", reason));
         }
-        Ok(Self { groups, leaves, schema, fields })
+        Ok(Self { groups, leaves, schema: WrittenSchema::new(&schema), fields })
     }
 }
 
@@ -299,7 +299,7 @@ fn plain(field: &Field) -> Field {
     Field::new(field.name(), data_type, field.is_nullable())
 }
 
-fn physical_of(physical: Physical) -> Type {
+pub(super) fn physical_of(physical: Physical) -> Type {
     match physical {
         Physical::Boolean => Type::BOOLEAN,
         Physical::Int32 => Type::INT32,

@@ -13,12 +13,12 @@ pub(super) mod summary;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parquet::schema::types::SchemaDescriptor;
+use parquet::basic::Type;
 
 use super::columns::PreparedLeaf;
 use super::layout::{ColumnChunk, ParquetLayout};
 use super::thrift::page::{PageEncoding, PageHeaderForm};
-use super::thrift::schema;
+use super::thrift::schema::WrittenSchema;
 use super::thrift::{self, LARGEST, ThriftStruct, ThriftType, list_header, small_i32, structure};
 use crate::store::statistics::LONGEST_TEXT;
 use crate::views::wanted::WantedBytes;
@@ -44,7 +44,11 @@ const TRAILER: u64 = 8;
 
 /// The footer's entry for a leaf column.
 #[derive(Clone, Debug)]
-pub(super) struct LeafEntry {
+pub(super) struct LeafEntry<'a> {
+    /// Names from the column to the leaf.
+    pub path: &'a [String],
+    /// Type of the stored values.
+    pub physical: Type,
     /// Encoding of the leaf's values.
     pub encoding: PageEncoding,
     /// Most bytes of a value in statistics; 0: no statistics.
@@ -60,10 +64,10 @@ pub(super) struct Footer {
     index: Option<Arc<PageIndex>>,
     filters: Arc<ParquetBloomFilters>,
     leaves: Vec<Leaf>,
-    head: Vec<u8>,
-    tail: Vec<u8>,
+    head: Box<[u8]>,
+    tail: Box<[u8]>,
     /// Offset of each leaf's entry within a row group, and the end of the last one.
-    entries: Vec<u64>,
+    entries: Box<[u64]>,
     /// Bytes that a row group's entry takes.
     group: u64,
 }
@@ -71,7 +75,7 @@ pub(super) struct Footer {
 #[derive(Debug)]
 struct Leaf {
     /// `path_in_schema` and the elements before it, ready to copy.
-    opening: Vec<u8>,
+    opening: Box<[u8]>,
     /// Most bytes of a value in statistics.
     bound: usize,
     /// Compression codec of the leaf's pages.
@@ -92,14 +96,14 @@ impl Leaf {
 }
 
 impl Footer {
-    /// Returns a footer. `leaves` has an entry for each leaf column of `schema`. `None`: the footer would exceed
+    /// Returns a footer. `leaves` has an entry for each leaf column of `schema`, in its order. `None`: the footer would exceed
     /// [`LONGEST`].
     pub fn new(
         layout: Arc<ParquetLayout>,
         index: Option<Arc<PageIndex>>,
         filters: Arc<ParquetBloomFilters>,
-        schema: &SchemaDescriptor,
-        leaves: Vec<LeafEntry>,
+        schema: &WrittenSchema,
+        leaves: Vec<LeafEntry<'_>>,
         key_values: &[(String, String)],
         created_by: &str,
     ) -> Option<Self> {
@@ -107,8 +111,7 @@ impl Footer {
         let mut head = Vec::new();
         let mut opened = ThriftStruct::resume(&mut head, 0);
         opened.i32(1, 1);
-        let root = schema.root_schema();
-        opened.list(2, ThriftType::Struct, schema::count(root), |out| schema::write(root, out));
+        opened.list(2, ThriftType::Struct, schema.count(), |out| out.extend_from_slice(schema.elements()));
         opened.i64(3, layout.groups().rows().min(LARGEST));
         opened.list(4, ThriftType::Struct, usize::try_from(groups).ok()?, |_| ());
         let mut tail = Vec::new();
@@ -133,21 +136,19 @@ impl Footer {
             .into_iter()
             .enumerate()
             .map(|(position, entry)| {
-                let column = schema.column(position);
                 let mut opening = Vec::new();
                 let mut opened = ThriftStruct::resume(&mut opening, 0);
-                opened.i32(1, column.physical_type() as i32);
+                opened.i32(1, entry.physical as i32);
                 let encodings = entry.encoding.encodings();
                 opened.list(2, ThriftType::I32, encodings.len(), |out| {
                     encodings.iter().for_each(|&encoding| small_i32(encoding, out));
                 });
-                let path = column.path().parts();
                 let pages = layout.leaves().get(position);
-                opened.list(3, ThriftType::Binary, path.len(), |out| {
-                    path.iter().for_each(|part| thrift::binary(part.as_bytes(), out));
+                opened.list(3, ThriftType::Binary, entry.path.len(), |out| {
+                    entry.path.iter().for_each(|part| thrift::binary(part.as_bytes(), out));
                 });
                 Leaf {
-                    opening,
+                    opening: opening.into(),
                     bound: entry.bound,
                     codec: pages.map_or(PageHeaderForm::Exact, |leaf| leaf.pages.header()).codec(),
                     is_filtered: filters.has_room(position),
@@ -156,7 +157,8 @@ impl Footer {
                 }
             })
             .collect();
-        let mut footer = Self { layout, index, filters, leaves, head, tail, entries: Vec::new(), group: 0 };
+        let (head, tail) = (head.into(), tail.into());
+        let mut footer = Self { layout, index, filters, leaves, head, tail, entries: Box::default(), group: 0 };
         footer.measure();
         (footer.length()? <= LONGEST).then_some(footer)
     }
@@ -172,7 +174,7 @@ impl Footer {
             entries.push(out.len() as u64);
         }
         self.group_end(0, &mut out);
-        self.entries = entries;
+        self.entries = entries.into();
         self.group = out.len() as u64;
     }
 
@@ -323,6 +325,7 @@ mod tests {
     use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
     use super::super::layout::{DataPages, Groups, LeafSize, MeasuredPages, Page};
+    use super::super::thrift::schema;
     use super::*;
 
     /// Three columns in two row groups, with summaries for the second one.
@@ -338,16 +341,19 @@ mod tests {
             Field::new("l", DataType::List(Arc::new(Field::new("element", DataType::Boolean, true))), false),
         ];
         let schema = schema::convert(&Schema::new(fields)).unwrap();
-        let entry = |(known, bound): (Option<LeafSummary>, usize)| LeafEntry {
-            encoding: PageEncoding::Plain,
-            bound,
-            summaries: known.into_iter().map(|known| (1, known)).collect(),
-        };
         let keys = [("k".to_owned(), "v".to_owned())];
-        let entries = known.into_iter().zip([8, 64, 0]).map(entry).collect();
+        let entries =
+            known.into_iter().zip([8, 64, 0]).zip(schema.columns()).map(|((known, bound), column)| LeafEntry {
+                path: column.path().parts(),
+                physical: column.physical_type(),
+                encoding: PageEncoding::Plain,
+                bound,
+                summaries: known.into_iter().map(|known| (1, known)).collect(),
+            });
+        let entries = entries.collect();
         let layout = Arc::new(layout);
         let filters = Arc::new(ParquetBloomFilters::new(layout.clone(), 0, Vec::new()));
-        Footer::new(layout, None, filters, &schema, entries, &keys, "hepfs version 1").unwrap()
+        Footer::new(layout, None, filters, &WrittenSchema::new(&schema), entries, &keys, "hepfs version 1").unwrap()
     }
 
     fn read(footer: &Footer) -> Vec<u8> {

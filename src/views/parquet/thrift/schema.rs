@@ -17,8 +17,33 @@ pub(in crate::views::parquet) fn convert(schema: &Schema) -> Result<SchemaDescri
     ArrowSchemaConverter::new().schema_root("schema").convert(schema).map_err(|error| Misfit::Type(error.to_string()))
 }
 
+/// A schema as footers have it: a fraction of [`SchemaDescriptor`]'s memory, and files of many parts have many.
+#[derive(Debug)]
+pub(in crate::views::parquet) struct WrittenSchema {
+    count: usize,
+    elements: Box<[u8]>,
+}
+
+impl WrittenSchema {
+    pub fn new(schema: &SchemaDescriptor) -> Self {
+        let (root, mut elements) = (schema.root_schema(), Vec::new());
+        write(root, &mut elements);
+        Self { count: count(root), elements: elements.into() }
+    }
+
+    /// Number of elements: leaves, the nodes above them, and the root.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The elements, depth first.
+    pub fn elements(&self) -> &[u8] {
+        &self.elements
+    }
+}
+
 /// Returns the number of elements that [`write`] appends for a node and its descendants.
-pub(in crate::views::parquet) fn count(node: &Type) -> usize {
+fn count(node: &Type) -> usize {
     1 + children(node).iter().map(|child| count(child)).sum::<usize>()
 }
 
@@ -30,7 +55,7 @@ fn children(node: &Type) -> &[parquet::schema::types::TypePtr] {
 }
 
 /// Appends the elements of a node and its descendants, depth first.
-pub(in crate::views::parquet) fn write(node: &Type, out: &mut Vec<u8>) {
+fn write(node: &Type, out: &mut Vec<u8>) {
     let info = node.get_basic_info();
     structure(out, |element| {
         if let Type::PrimitiveType { physical_type, type_length, .. } = node {

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use parking_lot::Mutex;
 use parquet::basic::Compression;
 
-use super::columns::{ParquetColumn, Prepared, PreparedLeaf, groups};
+use super::columns::{ParquetColumn, Prepared, PreparedLeaf, groups, physical_of};
 use super::footer::column_index::KnownLeaf;
 use super::footer::filters::ParquetBloomFilters;
 use super::footer::keys::{CREATED_BY, key_values};
@@ -43,7 +43,7 @@ pub struct ParquetView {
 
 struct Shared {
     id: u64,
-    columns: Vec<ParquetColumn>,
+    columns: Box<[ParquetColumn]>,
     cache: Arc<BlockCache>,
     prepared: OnceLock<Arc<Started>>,
     preparing: Mutex<()>,
@@ -77,7 +77,7 @@ impl ParquetView {
     pub fn new(columns: Vec<ParquetColumn>, cache: Arc<BlockCache>) -> Self {
         let shared = Shared {
             id: next_view(),
-            columns,
+            columns: columns.into(),
             cache,
             prepared: OnceLock::new(),
             preparing: Mutex::new(()),
@@ -336,7 +336,8 @@ impl Shared {
         let known: Vec<KnownLeaf> = known.collect::<Result<_, Error>>()?;
         let entries = prepared.leaves.iter().zip(&known).map(|(leaf, known)| {
             let summaries = summaries(known, &prepared.groups);
-            LeafEntry { encoding: leaf.leaf.encoding, bound: known.bound, summaries }
+            let (path, physical) = (&leaf.leaf.path, physical_of(leaf.leaf.physical));
+            LeafEntry { path, physical, encoding: leaf.leaf.encoding, bound: known.bound, summaries }
         });
         let entries = entries.collect();
         let index = PageIndex::new(layout.clone(), known).map(Arc::new);
