@@ -25,6 +25,9 @@ const DECODED: u64 = 16 << 20;
 /// A place in a contiguous array costs as much as so many bytes.
 const SEEK: u64 = 64 << 10;
 
+/// Most bytes of a row that are read at once.
+const MOST_BETWEEN: u64 = 256 << 10;
+
 /// Narrowest frame, and most values of a last axis that is taken for the colours of a pixel.
 const NARROWEST: u64 = 32;
 const MOST_COLOURS: u64 = 4;
@@ -161,7 +164,8 @@ impl PicturedArray {
     /// The numbers of the pixels of a picture.
     fn sample(&self, most: u64, interrupt: &Interrupt) -> Result<Option<Drawn>, Error> {
         let [frames, height, width, colours] = self.extents;
-        let frame_width = if frames == 1 { WIDTH } else { (HEIGHT * width / height.max(1)).clamp(NARROWEST, WIDTH) };
+        let frame_width =
+            if frames == 1 { WIDTH } else { (HEIGHT.saturating_mul(width) / height.max(1)).clamp(NARROWEST, WIDTH) };
         let shown = frames.min(WIDTH / frame_width);
         let element = self.numbers.size as u64 * colours;
         let unit = (self.grain.0.saturating_mul(self.grain.1)).saturating_mul(self.frames).saturating_mul(element);
@@ -192,20 +196,26 @@ impl PicturedArray {
             .flat_map(|rows| across_axis.units().into_iter().map(move |columns| (rows.clone(), columns)))
             .collect();
         for at in 0..shown {
-            let frame = (2 * at + 1) * frames / (2 * shown);
+            let frame = (u128::from(2 * at + 1) * u128::from(frames) / u128::from(2 * shown)) as u64;
             for (rows, columns) in &units {
                 interrupt.check()?;
                 let places = &across_axis.0[columns.clone()];
-                let (Some((first, _)), Some((last, _))) = (places.first(), places.last()) else { continue };
+                let width_of_all = places.last().zip(places.first()).map_or(0, |(last, first)| last.0 - first.0 + 1);
+                // Pixels far from each other are read one by one.
+                let together = if width_of_all * element <= MOST_BETWEEN { places.len() } else { 1 };
                 for row in rows.clone() {
-                    let start = ((frame * height + down_axis.0[row].0) * width + first) * element;
-                    bytes.clear();
-                    stored.append(start, ((last - first + 1) * element) as usize, &mut bytes, interrupt)?;
+                    let line = (frame * height + down_axis.0[row].0) * width;
                     let pixels = &mut numbers[row * all as usize + (at * frame_width) as usize..][columns.clone()];
-                    for (pixel, (place, _)) in pixels.iter_mut().zip(places) {
-                        let own = bytes.get(((place - first) * element) as usize..).unwrap_or_default();
-                        let values = own.chunks_exact(self.numbers.size).take(colours as usize);
-                        *pixel = values.map(|value| self.numbers.number(value)).sum::<f64>() / colours as f64;
+                    for (pixels, places) in pixels.chunks_mut(together).zip(places.chunks(together)) {
+                        let (first, last) = (places[0].0, places[places.len() - 1].0);
+                        bytes.clear();
+                        let length = ((last - first + 1) * element) as usize;
+                        stored.append((line + first) * element, length, &mut bytes, interrupt)?;
+                        for (pixel, (place, _)) in pixels.iter_mut().zip(places) {
+                            let own = bytes.get(((place - first) * element) as usize..).unwrap_or_default();
+                            let values = own.chunks_exact(self.numbers.size).take(colours as usize);
+                            *pixel = values.map(|value| self.numbers.number(value)).sum::<f64>() / colours as f64;
+                        }
                     }
                 }
             }
@@ -213,8 +223,10 @@ impl PicturedArray {
         let of_frames = if frames > 1 { format!("{shown} of {frames} frames") } else { "the whole array".to_owned() };
         let sentence = match (is_whole, frames) {
             (true, _) => of_frames,
-            (false, 1) => format!("{} of its {} parts", rows * columns, down * across),
-            (false, _) => format!("{of_frames}, {} of the {} parts of each", rows * columns, down * across),
+            (false, 1) => format!("{} of its {} parts", rows * columns, down.saturating_mul(across)),
+            (false, _) => {
+                format!("{of_frames}, {} of the {} parts of each", rows * columns, down.saturating_mul(across))
+            }
         };
         Ok(Some(Drawn { numbers, width: all as u32, sentence }))
     }
