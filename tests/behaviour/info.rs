@@ -94,6 +94,44 @@ fn very_many_members_are_counted() {
     assert!(columns.contains(" … 4 960 more columns: --all\n"), "{columns}");
 }
 
+/// Heights and shares are counted by hand: k is in k + 1 of 528 rows.
+#[test]
+fn columns_are_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let [csv, file] = ["rows.csv", "rows.h5"].map(|name| folder.path().join(name));
+    let values: Vec<usize> = (0..32).flat_map(|k| vec![k; k + 1]).collect();
+    // In an order that is none.
+    let row = |at: usize| {
+        let day = format!("2026-01-{:02}T06:00:00", 1 + at * 28 / 528);
+        let label = ["red", "red", "green", "blue"][at % 4];
+        let some = if at % 4 == 0 { String::new() } else { at.to_string() };
+        format!("{},{label},{day},{some}\n", values[at * 5 % 528])
+    };
+    let rows: String = (0..528).map(row).collect();
+    std::fs::write(&csv, format!("k,label,day,some\n{rows}")).unwrap();
+    must(HEPFS, ["import".as_ref(), csv.as_os_str(), format!("{}:t", file.display()).as_ref()]);
+    let file = file.display().to_string();
+    let line = ["info", "--plots", &file];
+    let said = on_terminal(200, &line, &[("NO_COLOR", "1")]);
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("t: 528 rows, 4 columns (HEP001, July 2026)   "), "{said}");
+    let title = lines[0].find("over the rows").map(|at| lines[0][..at].chars().count());
+    assert!(lines[1].contains(" 0 ▁▁▁▁▂▂▂▂▃▃▃▃▄▄▄▄▅▅▅▅▆▆▆▆▇▇▇▇████ 31 "), "{said}");
+    assert_eq!(lines[2].split_once("utf8").unwrap().1.trim(), "red 50 %, blue 25 %, green 25 %", "{said}");
+    assert!(lines[3].contains(" 2026-01-01 06:00 █") && lines[3].ends_with(" ▁▁▂▂▃▃▄▄▅▅▆▆▇▇██"), "{said}");
+    assert_eq!(lines[3].rfind(' ').map(|at| lines[3][..at].chars().count() + 1), title, "{said}");
+    assert!(lines[4].ends_with("   25 % missing"), "{said}");
+    for columns in [30, 60, 80] {
+        let said = on_terminal(columns, &line, &[("NO_COLOR", "1")]);
+        assert!(said.lines().all(|line| line.chars().count() <= usize::from(columns)), "{columns}: {said}");
+        assert!(said.contains('█'), "{columns}: {said}");
+    }
+    let ascii = on_terminal(80, &line, &[("LC_ALL", "C"), ("NO_COLOR", "1")]);
+    assert!(ascii.is_ascii() && ascii.contains(" 0 ........::::::::::::############ 31"), "{ascii}");
+    let none = hepfs(["info", "--plots", data("h5_basic.h5").to_str().unwrap()]);
+    assert!(String::from_utf8(none.stderr).unwrap().contains("there is no table in it"));
+}
+
 #[test]
 fn lines_end_at_the_terminal() {
     let places = ["nested_tables.h5", "units.h5"].map(|place| data(place).display().to_string());

@@ -2,6 +2,7 @@
 
 mod array;
 mod html;
+mod plots;
 mod tree;
 
 use std::collections::HashMap;
@@ -17,6 +18,7 @@ use crate::cli::Error;
 use crate::cli::options::{NanOption, ShownTimes};
 use crate::cli::place::{NamedPlaces, Place, RequestedPlace};
 use crate::cli::progress::{Out, Watched};
+use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, about, walk};
 use crate::cli::terminal::{Ink, Terminal};
 use crate::session::{self, DirectoryDescription, Settings};
@@ -38,7 +40,7 @@ const MOST_NEARLY: usize = 20;
 /// as in all commands; names are those in the file. On a terminal, lines end where it does.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs info run.h5\n  hepfs info run.h5:run_042 --all\n  \
-    hepfs info run.h5 --depth 1\n  hepfs info run.h5:run_042/energy\n  hepfs info --json run.h5 | jq .members")]
+    hepfs info run.h5 --depth 1\n  hepfs info run.h5:run_042 --plots\n  hepfs info run.h5:run_042/energy\n  hepfs info --json run.h5 | jq .members")]
 pub(in crate::cli) struct Arguments {
     /// Print the metadata.json of that directory as a line of JSON, with the key `source`; of a folder that of each
     /// file's root group, of an array its entry there
@@ -47,6 +49,11 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     page: html::PageOptions,
+
+    /// Draw the columns of tables: how values are spread, and how their medians run over the rows, from known statistics
+    /// and a sample. Figures with `≈` are of the sample
+    #[arg(long, conflicts_with_all = ["json", "html", "depth"])]
+    plots: bool,
 
     /// Levels to show below the top, of which the columns of a table are one [default: all]
     #[arg(long, value_name = "LEVELS", conflicts_with = "html")]
@@ -76,6 +83,10 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             return html::write(&asked.find(interrupt)?, &arguments.page, interrupt).map(|()| 0);
         }
         let mut out = BufWriter::new(Out::new());
+        if arguments.plots {
+            plots::write(&asked.find(interrupt)?, arguments.all, &terminal, watched, &mut out)?;
+            return Ok(if interrupt.is_raised() { INTERRUPTED } else { 0 });
+        }
         let code = describe(arguments, asked, watched, &terminal, &mut out)?;
         out.flush().map_err(Error::io("standard output"))?;
         Ok(code)

@@ -527,7 +527,7 @@ fn counted(number: u64, name: &str) -> String {
 }
 
 /// Rows, columns and kind of a table.
-fn table_in_words(table: &Table) -> String {
+pub(super) fn table_in_words(table: &Table) -> String {
     let by = if table.recognised_by == "shape" { "by " } else { "" };
     let [rows, columns] =
         [(table.rows, "row"), (table.columns.len() as u64, "column")].map(|(n, name)| counted(n, name));

@@ -1,0 +1,412 @@
+//! `hepfs info --plots SOURCE[:path]`: a line for each column of a table. It draws how values are spread, and how they
+//! run over the rows.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::sync::Arc;
+
+use super::tree::table_in_words;
+use crate::activity::words::count;
+use crate::cli::Error;
+use crate::cli::place::Place;
+use crate::cli::progress::Watched;
+use crate::cli::tables::{self, find, table_of};
+use crate::cli::terminal::{Ink, Inked, Terminal, width};
+use crate::table::{Column, Table, arrow_name};
+use crate::views::page::{BarsOf, ColumnLook, Labels, Look, Plain, Scale, Stretch, Values};
+
+/// Characters of the bars: fewer on a narrow terminal, down to the second number.
+const BARS: [usize; 2] = [32, 8];
+
+/// Characters of the line over the rows.
+const STEPS: usize = 16;
+
+/// Most tables of a file to draw.
+const MOST_TABLES: usize = 20;
+
+/// Most columns of the terminal that a name, its units, its type, and either end of an axis take.
+const MOST: [usize; 5] = [24, 12, 20, 20, 20];
+
+/// Most characters of a label.
+const MOST_OF_LABEL: usize = 24;
+
+/// Characters by height, in eighths.
+const BLOCKS: [char; 9] = ['▁', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The same in ASCII.
+const ASCII_BLOCKS: [char; 9] = [' ', '.', '.', ':', ':', ':', '#', '#', '#'];
+
+/// Writes the pictures of the tables at and below a place.
+///
+/// # Errors
+/// If there is no table, or the output is closed.
+pub(super) fn write(
+    place: &Place,
+    is_whole: bool,
+    terminal: &Terminal,
+    watched: &Watched,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let files;
+    let dataset = tables::dataset(place, &watched.interrupt)?;
+    let of_place = || {
+        let file = place.source().file_name().unwrap_or(place.source().as_os_str());
+        place.last_name().unwrap_or_else(|| file.to_string_lossy().into_owned())
+    };
+    let tables: Vec<(String, &Arc<Table>)> = match &dataset {
+        Some(table) => vec![(of_place(), table)],
+        None => {
+            files = find(place, false, watched)?;
+            let tables = files.iter().flat_map(|file| {
+                file.tables.iter().map(|(path, table)| {
+                    let name = if path.is_empty() { of_place() } else { path.clone() };
+                    (format!("{}{name}", file.prefix), table)
+                })
+            });
+            tables.collect()
+        }
+    };
+    if tables.is_empty() {
+        // Says why there is none.
+        return table_of(place, true, watched).map(drop);
+    }
+    let most = if is_whole { tables.len() } else { MOST_TABLES };
+    for (at, (name, table)) in tables.iter().take(most).enumerate() {
+        let Ok(look) = Look::of(table, true, &watched.interrupt) else { return Ok(()) };
+        let text = Drawing { table, look: &look, terminal }.text(name);
+        let divider = if at > 0 { "\n" } else { "" };
+        write!(out, "{divider}{text}").and_then(|()| out.flush()).map_err(Error::io("standard output"))?;
+    }
+    if let Some(more) = tables.len().checked_sub(most).filter(|more| *more > 0) {
+        let line = terminal.line(&[(Ink::Faint, format!("… {} more tables: --all", count(more as u64)).into())]);
+        writeln!(out, "{line}").map_err(Error::io("standard output"))?;
+    }
+    Ok(())
+}
+
+/// A table to draw.
+struct Drawing<'a> {
+    table: &'a Table,
+    look: &'a Look,
+    terminal: &'a Terminal,
+}
+
+/// A column as text.
+struct PlotLine {
+    /// Name, units, type, and both ends of the axis.
+    texts: [String; 5],
+    picture: Shape,
+    /// What is missing, and what the bars count.
+    notes: String,
+}
+
+/// The picture of a column.
+enum Shape {
+    /// Bars, and the line over the rows. Heights are eighths; `None`: there is no value.
+    Bars(Vec<u64>, Vec<Option<usize>>),
+    /// A text instead.
+    Text(String),
+}
+
+/// The columns of the terminal that parts of lines take. 0: the part is left out.
+struct Widths {
+    texts: [usize; 5],
+    bars: usize,
+    steps: usize,
+}
+
+impl Drawing<'_> {
+    fn text(&self, name: &str) -> String {
+        let columns = self.table.columns.iter().zip(&self.look.columns);
+        let lines: Vec<PlotLine> = columns.map(|(column, look)| self.line(column, look)).collect();
+        let widths = self.widths(&lines);
+        let heading = self.terminal.shown(&format!("{name}: ")).into_owned();
+        let about = self.terminal.shown(&table_in_words(self.table)).into_owned();
+        // The title of the line over the rows stands above it, where there is room.
+        let blank = widths.before_steps().checked_sub(width(&heading) + width(&about)).filter(|blank| *blank > 1);
+        let title = blank.filter(|_| widths.steps > 0).map(|blank| format!("{}over the rows", " ".repeat(blank)));
+        let mut text = self.finished(&[
+            (Ink::Name, heading.into()),
+            (Ink::Plain, about.into()),
+            (Ink::Faint, title.unwrap_or_default().into()),
+        ]);
+        lines.iter().for_each(|line| text += &self.drawn(line, &widths));
+        let sampled = self.look.columns.iter().filter(|look| !look.is_whole && !look.stretches.is_empty());
+        let rows = sampled.map(|look| look.stretches.iter().map(|rows| rows.end - rows.start).sum::<u64>()).max();
+        if let Some(rows) = rows {
+            text += &self.finished(&[(Ink::Faint, format!("  of a sample of {} rows", count(rows)).into())]);
+        }
+        text
+    }
+
+    fn finished(&self, parts: &Inked<'_>) -> String {
+        self.terminal.line(parts) + "\n"
+    }
+
+    fn line(&self, column: &Column, look: &ColumnLook) -> PlotLine {
+        let shown = |text: &str| self.terminal.shown(text).into_owned();
+        let data_type = column.shown().map(|rows| arrow_name(rows.data_type())).unwrap_or_default();
+        let is_instant = data_type.starts_with("timestamp") || data_type.starts_with("date");
+        let units = column.meaning.units.as_deref().filter(|_| !is_instant).unwrap_or_default();
+        let texts = |ends: [&str; 2]| [&column.name.to_string(), units, &data_type, ends[0], ends[1]].map(shown);
+        let mut notes = Vec::new();
+        if let Some(missing) = &look.numbers.missing
+            && missing.of[0] > 0
+        {
+            notes.push(format!("{}{} missing", about(missing.is_exact), share(missing.of)));
+        }
+        if let Some(nans) = &look.numbers.nans
+            && nans.of[0] > 0
+        {
+            notes.push(format!("{}{} NaN", about(nans.is_exact), share(nans.of)));
+        }
+        let (texts, picture) = match &look.picture {
+            Ok(picture) => match &picture.values {
+                Values::Bars(bars) => {
+                    notes.extend((bars.outside > 0).then(|| format!("{} beyond", count(bars.outside))));
+                    notes.extend((bars.scale == Scale::Log).then(|| "logarithmic".to_owned()));
+                    notes.extend(match bars.of {
+                        BarsOf::Lengths => Some("by length".to_owned()),
+                        BarsOf::Bytes => Some("by length of text".to_owned()),
+                        BarsOf::Values | BarsOf::Times => None,
+                    });
+                    let ends = [0, 1].map(|at| bars.shown[at].0.clone());
+                    let least = look.numbers.least.as_ref().map(|least| least.of.0.as_str()).unwrap_or_default();
+                    let ends = match bars.of {
+                        BarsOf::Times => [dated(&ends[0], least), ends[1].clone()],
+                        _ => ends,
+                    };
+                    (texts([&ends[0], &ends[1]]), Shape::Bars(bars.counts.clone(), steps(&picture.trace.stretches)))
+                }
+                Values::Labels(labels) => (texts(["", ""]), Shape::Text(shown(&commonest(labels, look.is_whole)))),
+            },
+            Err(plain) => (texts(["", ""]), Shape::Text(shown(&reason(plain)))),
+        };
+        PlotLine { texts, picture, notes: shown(&notes.join(", ")) }
+    }
+
+    fn widths(&self, lines: &[PlotLine]) -> Widths {
+        let longest = |at: usize| lines.iter().map(|line| width(&line.texts[at])).max().unwrap_or(0).min(MOST[at]);
+        let has_bars = lines.iter().any(|line| matches!(line.picture, Shape::Bars(..)));
+        let steps = if has_bars { STEPS } else { 0 };
+        let mut widths = Widths { texts: std::array::from_fn(longest), bars: BARS[0], steps };
+        let columns = self.terminal.columns.unwrap_or(usize::MAX);
+        // What is left out first is what other commands tell as well.
+        if widths.all() > columns {
+            widths.texts[2] = 0;
+        }
+        if widths.all() > columns {
+            widths.texts[1] = 0;
+        }
+        if widths.all() > columns {
+            widths.steps = 0;
+        }
+        widths.bars = widths.bars.saturating_sub(widths.all().saturating_sub(columns)).max(BARS[1]);
+        widths
+    }
+
+    /// The line of a column.
+    fn drawn(&self, line: &PlotLine, widths: &Widths) -> String {
+        let cell = |at: usize| {
+            let text = self.terminal.clipped(&line.texts[at], widths.texts[at]).into_owned();
+            let blank = " ".repeat(widths.texts[at].saturating_sub(width(&text)));
+            (text, blank)
+        };
+        let mut parts: Vec<(Ink, Cow<'_, str>)> = Vec::new();
+        for (at, ink) in
+            [(0, Ink::Name), (1, Ink::Faint), (2, Ink::Faint)].into_iter().filter(|(at, _)| widths.texts[*at] > 0)
+        {
+            let (text, blank) = cell(at);
+            parts.extend([(Ink::Plain, "  ".into()), (ink, text.into()), (Ink::Plain, blank.into())]);
+        }
+        match &line.picture {
+            Shape::Bars(counts, steps) => {
+                let (least, before) = cell(3);
+                let bars: String = heights(counts, widths.bars).into_iter().map(|height| self.block(height)).collect();
+                let (greatest, after) = cell(4);
+                let steps: String = steps
+                    .iter()
+                    .take(widths.steps)
+                    .map(|height| height.map_or(' ', |height| self.block(height)))
+                    .collect();
+                let behind = if steps.is_empty() { String::new() } else { format!("{after}   ") };
+                parts.push((Ink::Plain, format!("  {before}{least} {bars} {greatest}{behind}{steps}").into()));
+            }
+            Shape::Text(text) => {
+                // Notes stand below each other.
+                let room = (widths.before_steps() + widths.steps).saturating_sub(widths.before_picture());
+                let text = self.terminal.clipped(text, if line.notes.is_empty() { usize::MAX } else { room });
+                let blank = " ".repeat(room.saturating_sub(width(&text)));
+                parts.push((Ink::Plain, format!("{text}{blank}").into()));
+                parts.insert(parts.len() - 1, (Ink::Plain, "  ".into()));
+            }
+        }
+        if !line.notes.is_empty() {
+            parts.push((Ink::Faint, format!("   {}", line.notes).into()));
+        }
+        let text = self.terminal.line(&parts);
+        format!("{}\n", text.trim_end())
+    }
+
+    fn block(&self, height: usize) -> char {
+        let blocks = if self.terminal.has_unicode { BLOCKS } else { ASCII_BLOCKS };
+        blocks.get(height).copied().unwrap_or(' ')
+    }
+}
+
+impl Widths {
+    /// Columns before the picture and the least value.
+    fn before_picture(&self) -> usize {
+        self.texts[..3].iter().filter(|width| **width > 0).map(|width| width + 2).sum::<usize>() + 2
+    }
+
+    /// Columns before the line over the rows.
+    fn before_steps(&self) -> usize {
+        self.before_picture() + self.texts[3] + 1 + self.bars + 1 + self.texts[4] + 3
+    }
+
+    /// Columns of a line, but for notes.
+    fn all(&self) -> usize {
+        self.before_steps() + self.steps - if self.steps == 0 { 3 } else { 0 }
+    }
+}
+
+/// Heights of this many bars of equal width over the same axis, in eighths of the highest. Only a bar without rows has
+/// none.
+fn heights(counts: &[u64], bars: usize) -> Vec<usize> {
+    let step = counts.len() as f64 / bars as f64;
+    let rows = |bar: usize| {
+        let (start, end) = (bar as f64 * step, (bar + 1) as f64 * step);
+        let overlap = |at: usize| (end.min(at as f64 + 1.0) - start.max(at as f64)).max(0.0);
+        let last = (end.ceil() as usize).min(counts.len());
+        (start as usize..last).map(|at| overlap(at) * counts[at] as f64).sum::<f64>()
+    };
+    let rows: Vec<f64> = (0..bars).map(rows).collect();
+    let most = rows.iter().copied().fold(0.0, f64::max);
+    // Sums of parts are not exact.
+    rows.into_iter().map(|rows| if most > 0.0 { (8.0 * rows / most - 1e-9).ceil() as usize } else { 0 }).collect()
+}
+
+/// Heights of the medians over the rows, between the least and the greatest of them; `None`: no value there.
+fn steps(stretches: &[Stretch]) -> Vec<Option<usize>> {
+    let of_step = |step: usize| {
+        let (start, end) = (step * stretches.len() / STEPS, (step + 1) * stretches.len() / STEPS);
+        let medians: Vec<f64> = stretches
+            .get(start..end.max(start + 1))
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|stretch| stretch.values.map(|[_, median, _]| median).filter(|median| median.is_finite()))
+            .collect();
+        (!medians.is_empty()).then(|| medians.iter().sum::<f64>() / medians.len() as f64)
+    };
+    let medians: Vec<Option<f64>> = (0..STEPS).map(of_step).collect();
+    let least = medians.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+    let greatest = medians.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+    let range = greatest - least;
+    let height = |median: f64| if range > 0.0 { 1 + (7.0 * (median - least) / range).round() as usize } else { 1 };
+    medians.into_iter().map(|median| median.map(height)).collect()
+}
+
+/// The commonest labels with their shares.
+fn commonest(labels: &Labels, is_whole: bool) -> String {
+    let rows = labels.rows.max(1);
+    let part = |count: u64| match count as f64 * 100.0 / rows as f64 {
+        percent if percent > 0.0 && percent < 0.5 => "<1 %".to_owned(),
+        percent => format!("{percent:.0} %"),
+    };
+    let told = labels.commonest.iter().map(|label| {
+        let mut text: String = label.text.chars().take(MOST_OF_LABEL).collect();
+        if text.len() < label.text.len() {
+            text.push('…');
+        }
+        format!("{text} {}", part(label.count))
+    });
+    let [others, count_of_others] = labels.others;
+    let name = if others == 1 { "other" } else { "others" };
+    let others = (others > 0).then(|| format!("… {} {name} {}", count(others), part(count_of_others)));
+    format!("{}{}", about(is_whole), told.chain(others).collect::<Vec<_>>().join(", "))
+}
+
+/// The first instant of an axis, with the date or year that pictures leave out; `least` begins with it.
+fn dated(shown: &str, least: &str) -> String {
+    let begins = |at: usize| {
+        let (before, rest) = least.split_at_checked(at)?;
+        rest.starts_with(shown.get(..5)?).then(|| format!("{before}{shown}"))
+    };
+    // `2026-` before month and day, `2026-01-31 ` before hours and minutes.
+    begins(5).or_else(|| begins(11)).unwrap_or_else(|| shown.to_owned())
+}
+
+/// Marks a figure that is only of the sample.
+fn about(is_exact: bool) -> &'static str {
+    if is_exact { "" } else { "≈ " }
+}
+
+/// A part of a whole, as percent with two digits or more.
+fn share([part, of]: [u64; 2]) -> String {
+    match part as f64 * 100.0 / of.max(1) as f64 {
+        percent if percent < 0.05 => "<0.1 %".to_owned(),
+        percent if percent < 9.95 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// Why a column has no picture.
+fn reason(plain: &Plain) -> String {
+    match plain {
+        Plain::Beyond => "no picture: one of many columns".to_owned(),
+        Plain::Empty => "no rows".to_owned(),
+        Plain::Missing => "no values".to_owned(),
+        Plain::Type => "no picture: its values have no order".to_owned(),
+        Plain::Costly => "no picture: a sample of it takes long to read".to_owned(),
+        Plain::Unreadable(reason) => format!("unreadable: {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_keep_their_areas() {
+        // 64 bars of one row into 32, and 4 into 8.
+        assert_eq!(heights(&[1; 64], 32), [8; 32]);
+        assert_eq!(heights(&[8, 0, 1, 4], 8), [8, 8, 0, 0, 1, 1, 4, 4]);
+        // 3 into 2: the half of the second bar goes to either, so there are 3 and 7.
+        assert_eq!(heights(&[2, 2, 6], 2), [4, 8]);
+        assert_eq!(heights(&[0; 5], 3), [0; 3]);
+    }
+
+    #[test]
+    fn steps_follow_the_medians() {
+        let stretch = |median: Option<f64>| Stretch {
+            rows: 1,
+            missing: 0,
+            nans: 0,
+            values: median.map(|at| [at - 9.0, at, at + 9.0]),
+        };
+        let rising: Vec<Stretch> = (0..64).map(|at| stretch(Some(f64::from(at)))).collect();
+        // Means of four: 1.5, 5.5, …, 61.5; sevenths of 60 between: 8.57.
+        let expected = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8].map(Some);
+        assert_eq!(steps(&rising), expected);
+        let gap: Vec<Stretch> = (0..16).map(|at| stretch((at != 3).then_some(5.0))).collect();
+        assert_eq!(steps(&gap)[2..5], [Some(1), None, Some(1)]);
+        assert_eq!(steps(&[]), [None; 16]);
+    }
+
+    #[test]
+    fn the_first_instant_has_its_date() {
+        let least = "2026-01-31 06:00:12.5";
+        assert_eq!(dated("06:00", least), "2026-01-31 06:00");
+        assert_eq!(dated("01-31 06:00", least), "2026-01-31 06:00");
+        assert_eq!(dated("2026-01-31", least), "2026-01-31");
+        // The axis begins elsewhere, or nothing is known.
+        assert_eq!(dated("07:00", least), "07:00");
+        assert_eq!(dated("07:00", ""), "07:00");
+    }
+
+    #[test]
+    fn shares_have_two_digits() {
+        assert_eq!([[21, 1000], [1, 2], [1, 100_000], [0, 0]].map(share), ["2.1 %", "50 %", "<0.1 %", "<0.1 %"]);
+    }
+}
