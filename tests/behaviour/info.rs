@@ -67,6 +67,22 @@ fn a_depth_closes_groups_and_tables() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
+/// A way without forks takes one line, but is no longer than other walks look.
+#[test]
+fn very_deep_groups_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep.h5");
+    create::file::<create::Error>(&path, |root| {
+        let first = root.group("g")?;
+        (0..200).try_fold(first, |group, _| group.group("g")).map(drop)
+    })
+    .unwrap();
+    let output = hepfs(["info", path.to_str().unwrap(), "--cache-folder=none"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("└─ g/g/g/") && said.contains("more than 64 directories deep: not looked into"), "{said}");
+}
+
 /// What is left out is counted, and said where nobody looks at the lines as well.
 #[test]
 fn very_many_members_are_counted() {

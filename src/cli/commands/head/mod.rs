@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use clap::Args;
 
-use crate::activity::words::count;
+use crate::activity::words::{bytes, count};
 use crate::cli::Error;
 use crate::cli::options::{NanOption, ReadingOptions, ShownTimes};
 use crate::cli::place::{Place, short_name};
@@ -29,6 +29,9 @@ use crate::views::text::{TextFormat, TextLayout};
 
 /// Most bytes of arrays to make at a time.
 const PIECE: u64 = 16 << 20;
+
+/// Bytes above which a value is shown by its size.
+const LARGE: u64 = 4 * PIECE;
 
 /// Most columns that a value takes, wherever it is written to.
 const LONGEST: usize = 1000;
@@ -182,8 +185,14 @@ impl Sample<'_> {
     fn values(&self, rows: &dyn Rows, interrupt: &Interrupt) -> Result<Vec<Option<String>>, store::Error> {
         let (mut values, mut start) = (Vec::new(), 0);
         while start < self.rows {
-            let end = rows.fitting(start..self.rows, PIECE, interrupt)?.end.max(start + 1);
-            self.append(&rows.array(start..end, interrupt)?, &mut values)?;
+            let fitting = rows.fitting(start..self.rows, PIECE, interrupt)?;
+            let end = fitting.end.max(start + 1);
+            // A single value so large takes long to decode, and nobody reads it.
+            if fitting.bytes > LARGE {
+                values.extend((start..end).map(|_| Some(format!("({})", bytes(fitting.bytes)))));
+            } else {
+                self.append(&rows.array(start..end, interrupt)?, &mut values)?;
+            }
             start = end;
         }
         Ok(values)

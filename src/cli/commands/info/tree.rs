@@ -110,9 +110,11 @@ struct Place<'a> {
     name: &'a str,
     /// Its path in the file.
     path: &'a str,
-    /// Attributes of what it is in: tables that are made up have those of their group.
+    /// Attributes of the group that a made-up folder, and a table in it, has them from.
     above: &'a [Attribute],
     depth: usize,
+    /// Directories above it in the file. A way without forks has one depth.
+    nesting: usize,
 }
 
 impl Place<'_> {
@@ -148,7 +150,7 @@ impl Tree<'_> {
     /// If the output is closed.
     pub fn draw(&mut self, spot: &Spot, directory: &DirectoryDescription, path: &str) -> Result<(), Error> {
         let top = Branch { first: String::new(), rest: String::new() };
-        self.directory(&Place { spot, directory, name: path, path, above: &[], depth: 0 }, &top)
+        self.directory(&Place { spot, directory, name: path, path, above: &[], depth: 0, nesting: 0 }, &top)
     }
 
     /// Writes a table that is no directory of a file.
@@ -263,7 +265,8 @@ impl Tree<'_> {
         depth: usize,
         branch: &Branch,
     ) -> Result<(), Error> {
-        if depth > DEEPEST {
+        let nesting = above.nesting + 1;
+        if nesting > DEEPEST {
             return self.failed(name, &format!("more than {DEEPEST} directories deep: not looked into"), branch);
         }
         let last = name.rsplit('/').next().unwrap_or(name);
@@ -271,8 +274,9 @@ impl Tree<'_> {
         match spot.described(self.interrupt) {
             _ if self.interrupt.is_raised() => Ok(()),
             Ok(directory) => {
-                let (directory, path, above) = (&directory, path.as_str(), above.passed_on());
-                self.directory(&Place { spot, directory, name, path, above, depth }, branch)
+                let is_made_up = directory.is_made_up() || above.directory.is_made_up();
+                let above = if is_made_up { above.passed_on() } else { &[] };
+                self.directory(&Place { spot, directory: &directory, name, path: &path, above, depth, nesting }, branch)
             }
             Err(error) => self.failed(name, &error.to_string(), branch),
         }
