@@ -1,6 +1,6 @@
 //! Descriptions of groups, tables and selections: their members, findings, `metadata.json`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
@@ -12,6 +12,7 @@ use crate::catalogue::{Attribute, Dataset};
 use crate::source::Interrupt;
 use crate::table::{Finding, Table};
 use crate::views::metadata::{DirectoryKind, Lines, ShownMember, column_value};
+use crate::views::page::MOST_PICTURES;
 
 /// A directory's description: the facts of its `metadata.json`.
 pub(crate) struct DirectoryDescription {
@@ -45,6 +46,16 @@ impl DirectoryDescription {
     /// What the directory has, and the opening that it belongs to.
     pub(super) fn shown(&self) -> (&Arc<Contents>, &Arc<OpenedSource>) {
         (&self.contents, &self.opened)
+    }
+
+    /// Bytes that the columns of the table take in the file. `None`: not known, or a part lies elsewhere, as texts do.
+    pub fn stored_bytes(&self, interrupt: &Interrupt) -> Option<u64> {
+        let table = self.table().filter(|table| table.columns.len() <= MOST_PICTURES)?;
+        let mut counted = HashSet::new();
+        table.columns.iter().filter(|column| column.in_table).try_fold(0_u64, |sum, column| {
+            let dataset = column.dataset.as_ref().filter(|dataset| !dataset.datatype.is_variable())?;
+            if counted.insert(dataset.id) { sum.checked_add(self.stored(dataset, interrupt)?) } else { Some(sum) }
+        })
     }
 
     /// The table, if the directory is one.

@@ -24,7 +24,7 @@ use crate::views::constant::ConstantView;
 use crate::views::metadata::ShownMember;
 use crate::views::page::{
     ArrayDetails, Details, GroupPage, Look, MOST_MEMBERS, MOST_PICTURES, Member, MemberKind, PagePlace, TableDetails,
-    TablePage, format_of,
+    TablePage, decoded, format_of,
 };
 use crate::views::png::{LONGEST_PICTURE, PicturedArray};
 
@@ -132,7 +132,10 @@ impl Page {
         match self {
             Self::Table(page) => {
                 let look = Look::of(page.table(), statistics, interrupt)?;
-                Ok(page.render(&look, None))
+                // Looking has read the chunk maps. Unless an interrupt cut this short, it is the same at any time.
+                let stored = spot.described(interrupt)?.stored_bytes(interrupt);
+                interrupt.check()?;
+                Ok(page.render(&look, stored))
             }
             Self::Group(page, members, pictures) => {
                 let mut details = Vec::with_capacity(members.len());
@@ -300,7 +303,7 @@ fn of_directory(name: &str, spot: &Spot, left: &mut Left, interrupt: &Interrupt)
         rows: table.rows,
         columns: table.columns.len() as u64,
         format: format_of(table),
-        stored: None,
+        decoded: decoded(table),
         times,
         findings: described.findings().len() as u64,
     }))

@@ -35,11 +35,11 @@ pub struct Member {
     pub name: String,
     /// Relative link to what is shown of it, unescaped: `run_042/index.html`. `None`: there is no link.
     pub link: Option<Vec<u8>>,
-    /// What it is.
+    /// Its kind.
     pub kind: MemberKind,
 }
 
-/// What a member is.
+/// The kind of a member.
 #[derive(Clone, Debug)]
 pub enum MemberKind {
     /// A group.
@@ -65,7 +65,7 @@ pub enum MemberKind {
     Other(String),
 }
 
-/// What is learnt of a member when the page is made.
+/// Facts of a member that are learnt when the page is made.
 #[derive(Clone, Debug, Default)]
 pub enum Details {
     /// Nothing.
@@ -88,8 +88,8 @@ pub struct TableDetails {
     pub columns: u64,
     /// How it is kept: [`format_of`](super::format_of).
     pub format: String,
-    /// Bytes in the file, if known.
-    pub stored: Option<u64>,
+    /// Bytes of all values, if they are of fixed width: [`decoded`](super::decoded).
+    pub decoded: Option<u64>,
     /// The first and the last instant of its first column of times, in seconds since 1970, if known.
     pub times: Option<[i64; 2]>,
     /// Findings.
@@ -105,7 +105,7 @@ pub struct ArrayDetails {
     pub png: Vec<u8>,
     /// Width of the picture, at most 256; it is 64 high.
     pub width: u32,
-    /// What the picture shows: `4 of 8 frames, logarithmic`.
+    /// A description of the picture: `4 of 8 frames, logarithmic`.
     pub sentence: String,
 }
 
@@ -242,7 +242,7 @@ fn list_tables<'a>(
     out.raw(&format!("<h2 id=tables>{called}</h2>\n"));
     out.raw("<div class=scroll tabindex=0><table class=\"rows list\"><thead><tr>");
     out.raw("<th scope=col>Name<th scope=col class=r>Rows<th scope=col class=r>Columns<th scope=col>Kept as");
-    out.raw("<th scope=col class=r>In the file<th scope=col>Times<th scope=col>Findings</tr></thead>\n<tbody>");
+    out.raw("<th scope=col class=r>Decoded<th scope=col>Times<th scope=col>Findings</tr></thead>\n<tbody>");
     for (at, member) in tables {
         out.raw("<tr><th scope=row>");
         name(member, out);
@@ -252,8 +252,12 @@ fn list_tables<'a>(
             let table = match details {
                 Details::Table(table) => table,
                 Details::Group(members) => {
-                    let plural = if *members == 1 { "" } else { "s" };
-                    out.raw(&format!("<td><td><td>group of {} member{plural}<td><td><td>", count(*members)));
+                    let of = match members {
+                        0 => "empty group".to_owned(),
+                        1 => "group of 1 member".to_owned(),
+                        many => format!("group of {} members", count(*many)),
+                    };
+                    out.raw(&format!("<td><td><td>{of}<td><td><td>"));
                     return;
                 }
                 _ => {
@@ -263,7 +267,7 @@ fn list_tables<'a>(
             };
             out.raw(&format!("<td class=r>{}<td class=r>{}<td>", count(table.rows), count(table.columns)));
             out.text(&table.format, MOST_FORMAT).raw("<td class=r>");
-            out.raw(&table.stored.map(bytes).unwrap_or_default()).raw("<td>");
+            out.raw(&table.decoded.map(bytes).unwrap_or_default()).raw("<td>");
             out.raw(&table.times.map(span).unwrap_or_default());
             match table.findings {
                 0 => out.raw("<td>none"),
@@ -321,7 +325,7 @@ fn list_arrays<'a>(arrays: &[(usize, &Member)], of: &dyn Fn(usize) -> Option<&'a
 
 /// A span of instants: `2026-07-09 00:00 – 00:16`.
 fn span([from, to]: [i64; 2]) -> String {
-    let [from, to] = [from, to].map(|instant| words::minute(instant));
+    let [from, to] = [from, to].map(words::minute);
     match from.split_once(' ').zip(to.split_once(' ')) {
         Some(((day, _), (same, clock))) if day == same => format!("{from} – {clock}"),
         _ => format!("{from} – {to}"),

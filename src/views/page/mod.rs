@@ -33,7 +33,7 @@ pub use look::{
     Bars, BarsOf, Cell, ColumnLook, Counted, EdgeRows, Label, Labels, Look, MOST_PICTURES, Number, Numbers, Order,
     Picture, Plain, Scale, Stretch, Trace, Values, Width, edge_rows,
 };
-pub use table::{TablePage, format_of};
+pub use table::{TablePage, decoded, format_of};
 
 /// Most bytes of a name.
 const MOST_NAME: usize = 240;

@@ -239,10 +239,12 @@ impl Drawn<'_> {
                 false => out.raw(" data-length=").raw(&lengths.join(",")),
             };
         }
-        let counts: [(&str, fn(&Stretch) -> u64); 2] = [("missing", |one| one.missing), ("nan", |one| one.nans)];
-        for (name, of) in counts {
-            if trace.stretches.iter().any(|stretch| of(stretch) > 0) {
-                let all: Vec<String> = trace.stretches.iter().map(|stretch| of(stretch).to_string()).collect();
+        for (name, all) in [
+            ("missing", trace.stretches.iter().map(|one| one.missing).collect::<Vec<_>>()),
+            ("nan", trace.stretches.iter().map(|one| one.nans).collect()),
+        ] {
+            if all.iter().any(|count| *count > 0) {
+                let all: Vec<String> = all.iter().map(u64::to_string).collect();
                 out.raw(&format!(" data-{name}={}", all.join(",")));
             }
         }
@@ -462,12 +464,16 @@ pub fn figures(numbers: &Numbers, out: &mut Html) {
         if figure.is_exact { "" } else { " <u>≈</u>" }
     }
     out.raw("<dl>");
+    let constant = numbers.order.as_ref().filter(|order| order.of == Order::Constant);
+    if let (Some(order), Some(value)) = (constant, &numbers.least) {
+        out.raw(&format!("<dt>always</dt><dd>{}{}</dd>", value.of.0, mark(order)));
+    }
     for (name, figure) in [("least", &numbers.least), ("median", &numbers.median), ("greatest", &numbers.greatest)] {
-        if let Some(figure) = figure {
+        if let Some(figure) = figure.as_ref().filter(|_| constant.is_none()) {
             out.raw(&format!("<dt>{name}</dt><dd>{}{}</dd>", figure.of.0, mark(figure)));
         }
     }
-    if let Some(order) = &numbers.order {
+    if let Some(order) = numbers.order.as_ref().filter(|_| constant.is_none()) {
         out.raw(&format!("<dt>order</dt><dd>{}{}</dd>", order_of(order.of), mark(order)));
     }
     if let Some(distinct) = &numbers.distinct {

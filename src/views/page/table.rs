@@ -45,7 +45,7 @@ pub struct TablePage {
     size: OnceLock<u64>,
 }
 
-/// What a page shows of values.
+/// The facts that need values.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     look: &'a Look,
@@ -95,6 +95,9 @@ impl TablePage {
         });
         if let Some(decoded) = decoded(table) {
             out.raw(" · ").raw(&bytes(decoded)).raw(" decoded");
+        }
+        if let Some(filters) = filters(table) {
+            out.raw(" · ").text(&filters, MOST_TEXT);
         }
         place.changed(&mut out);
         out.raw("</p>\n");
@@ -237,12 +240,10 @@ impl TablePage {
         out.raw("<div class=scroll tabindex=0><table class=rows><thead><tr><td></td>");
         for (_, column, is_right) in &columns {
             out.raw(if *is_right { "<th scope=col class=r>" } else { "<th scope=col>" });
-            out.raw("<span class=n>").text(&column.name.to_string(), MOST_CELL_TEXT).raw("</span><br><small>");
-            match units(column) {
-                Some(units) => out.text(units, MOST_CELL_TEXT),
-                None => out.raw("&nbsp;"),
-            };
-            out.raw("</small>");
+            out.raw("<span class=n>").text(&column.name.to_string(), MOST_CELL_TEXT).raw("</span>");
+            if let Some(units) = units(column) {
+                out.raw("<br><small class=n>").text(units, MOST_CELL_TEXT).raw("</small>");
+            }
         }
         out.raw("</tr></thead>\n<tbody>");
         let mut next = 0;
@@ -295,7 +296,7 @@ pub fn format_of(table: &Table) -> String {
 }
 
 /// Bytes of all values in memory. `None`: some vary in length.
-fn decoded(table: &Table) -> Option<u64> {
+pub fn decoded(table: &Table) -> Option<u64> {
     let mut all = 0_u64;
     for column in table.columns.iter().filter(|column| column.in_table) {
         let rows = column.rows.as_ref().ok()?;
@@ -308,6 +309,17 @@ fn decoded(table: &Table) -> Option<u64> {
         all = all.saturating_add(rows.len().saturating_mul(is_fixed.then_some(width)?));
     }
     Some(all)
+}
+
+/// The filters of a table's columns: `shuffle, deflate`. `None`: none, or not the same for all.
+fn filters(table: &Table) -> Option<String> {
+    let of = |column: &Column| {
+        let names = column.dataset.iter().flat_map(|dataset| &dataset.filters).map(|filter| filter.name.to_string());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let mut columns = table.columns.iter().filter(|column| column.in_table);
+    let first = of(columns.next()?);
+    (!first.is_empty() && columns.all(|column| of(column) == first)).then_some(first)
 }
 
 /// Whether cells of a type stand at the right.

@@ -247,7 +247,7 @@ fn groups_show_their_members() {
         findings: 2,
         ..TableDetails::default()
     };
-    let table = TableDetails { stored: Some(u64::MAX), times: Some([i64::MIN, i64::MAX]), ..table };
+    let table = TableDetails { decoded: Some(u64::MAX), times: Some([i64::MIN, i64::MAX]), ..table };
     let image = ArrayDetails { stored: Some(u64::MAX), png: vec![7; 1000], width: 256, sentence: "\"".repeat(300) };
     for details in [
         vec![],

@@ -194,7 +194,7 @@ impl Sampled<'_> {
     fn of_reals(&self, numbers: &mut Numbers) -> Result<Picture, Plain> {
         let values: Vec<&[f64]> = self.pieces.iter().map(Piece::reals).collect();
         let seen = Seen::new(self, &values, true).ok_or(Plain::Missing)?;
-        let said = |number: f64| Number(words::real(number));
+        let said = |number: f64| Number(words::real_within(number, seen.greatest - seen.least));
         numbers.least = Some(seen.counted(said(seen.least)));
         numbers.greatest = Some(seen.counted(said(seen.greatest)));
         let [a, b] = seen.middle();
@@ -460,8 +460,8 @@ impl Seen<'_, f64> {
         };
         let (counts, outside) = self.counts(&edges, true, rises);
         let range = [edges[0], edges[edges.len() - 1]];
-        let [shown, exact] = [words::real as fn(f64) -> String, |end| end.to_string()].map(|text| range.map(text));
-        let shown = shown.map(Number);
+        let shown = range.map(|end| Number(words::real_within(end, range[1] - range[0])));
+        let exact = range.map(|end| end.to_string());
         Some((Bars { of: BarsOf::Values, counts, exact, shown, scale, width: Width::Part, outside, rises }, range))
     }
 }

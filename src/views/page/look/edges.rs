@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use arrow_array::ArrayRef;
+use arrow_schema::DataType;
 use bstr::BString;
 
 use super::words;
@@ -60,7 +61,18 @@ fn cell(array: ArrayRef) -> Cell {
     {
         return Cell::Text(words::seven(*number));
     }
-    text(array).map_or(Cell::Unread, |text| Cell::Text(cut(&text)))
+    let is_instant = matches!(array.data_type(), DataType::Timestamp(..));
+    match text(array) {
+        Some(text) if is_instant => Cell::Text(instant(&text)),
+        Some(text) => Cell::Text(cut(&text)),
+        None => Cell::Unread,
+    }
+}
+
+/// An instant without what its type says, and without zeros: `2026-01-31 06:00:00.25`.
+fn instant(text: &str) -> String {
+    let text = text.trim_end_matches('Z').replace('T', " ");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// The text of the only value of an array. `None`: its type has no text.
@@ -75,5 +87,16 @@ pub fn cut(text: &str) -> String {
     match text.char_indices().nth(MOST_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_end_with_their_last_digit() {
+        let texts = ["2018-01-10T04:55:00.000000000Z", "2018-01-10T04:50:00", "2018-01-10T04:55:00.250"].map(instant);
+        assert_eq!(texts, ["2018-01-10 04:55:00", "2018-01-10 04:50:00", "2018-01-10 04:55:00.25"]);
     }
 }

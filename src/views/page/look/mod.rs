@@ -1,4 +1,4 @@
-//! What is known of a table's values without a pass: statistics of blocks where known, and a sample of rows.
+//! Looks at a table without a pass: statistics of blocks where known, and a sample of rows.
 //!
 //! | part | task |
 //! | --- | --- |
@@ -44,8 +44,8 @@ pub const MOST_DECODED: u64 = 64 << 20;
 /// Most columns with a picture.
 pub const MOST_PICTURES: usize = 200;
 
-/// What is known of a table's values without a pass: statistics of blocks where known, and a sample of rows. The same
-/// table in the same session always gives the same look.
+/// A summary of a table made without a pass: of statistics of blocks where known, and of a sample of rows. The same table
+/// in the same session always gives the same look.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
     /// Rows of the table.
@@ -56,7 +56,7 @@ pub struct Look {
     pub edges: EdgeRows,
 }
 
-/// What is known of a column's values.
+/// The summary of a column.
 #[derive(Clone, Debug)]
 pub struct ColumnLook {
     /// How the values are spread, and how they run over the rows; or why there is no picture.
@@ -107,7 +107,7 @@ pub enum Values {
 /// Rows by value, in bars of one width.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
-    /// What the bars count by.
+    /// The quantity that bars count by.
     pub of: BarsOf,
     /// Rows of each bar: of the sample, or of all rows if it `rises`.
     pub counts: Vec<u64>,
@@ -125,7 +125,7 @@ pub struct Bars {
     pub rises: bool,
 }
 
-/// What bars count by.
+/// The quantity that bars count by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BarsOf {
     /// Values.
@@ -274,7 +274,7 @@ struct Asked {
     read: Mutex<Read>,
 }
 
-/// What was read of a column.
+/// The parts of a column that were read.
 #[derive(Default)]
 struct Read {
     pieces: BTreeMap<usize, Piece>,

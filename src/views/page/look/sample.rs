@@ -1,4 +1,4 @@
-//! Where a sample lies: stretches of rows, evenly spread, and as many as may be decoded.
+//! Plans a sample: stretches of rows, evenly spread, and as many as may be decoded.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,7 +17,7 @@ pub const FEWEST: u64 = 4;
 /// Rows of the shortest stretch.
 const SHORTEST: u64 = 16;
 
-/// How a column's rows are stored, as far as it says what reading some of them decodes.
+/// The storage of a column's rows, as far as it tells the cost of reading some.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Grain {
     rows: u64,
@@ -77,7 +77,7 @@ impl Grain {
     }
 }
 
-/// What is read of columns that are decoded together.
+/// Columns that are decoded together, and the rows to read of them.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// Numbers of these columns.

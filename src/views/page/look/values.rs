@@ -17,7 +17,7 @@ use crate::store::{Error, Rows};
 /// Most bytes of values that are read for one stretch: one value may take as many.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// What a picture of a column shows.
+/// The kind of picture that values have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Whole numbers, and what counts something.
@@ -34,7 +34,7 @@ pub enum Kind {
     Plain,
 }
 
-/// What whole numbers stand for.
+/// The meaning of whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Numbers.

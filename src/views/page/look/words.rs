@@ -15,6 +15,21 @@ pub fn whole(number: i128) -> String {
     }
 }
 
+/// A number with the digits that tell it apart from others within `span`: four, or more.
+pub fn real_within(number: f64, span: f64) -> String {
+    let (size, finest) = (number.abs(), span / 1000.0);
+    // Below that, four digits do; from 10^15 on a float has none behind the point.
+    if !(size.is_finite() && finest > 0.0 && finest.is_finite()) || size < finest * 1e4 || size >= 1e15 {
+        return real(number);
+    }
+    let digits = (-finest.log10().floor()).clamp(0.0, 9.0) as usize;
+    let text = format!("{size:.digits$}");
+    let text = without_zeros(&text);
+    let (before, behind) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let sign = if number < 0.0 { "-" } else { "" };
+    format!("{sign}{}{behind}", before.parse().map_or_else(|_| before.to_owned(), words::count))
+}
+
 /// A number of seven digits, without groups: `12.01662`, as C's `%.7g`.
 pub fn seven(number: f64) -> String {
     let size = number.abs();
@@ -144,6 +159,16 @@ mod tests {
         let numbers = [12.016_622_183, 0.1, 0.0, 1e7, -1.234_567_89e-9, 9_999_999.7, f64::INFINITY, f64::NAN, 100.0];
         let texts = ["12.01662", "0.1", "0", "1e7", "-1.234568e-9", "10000000", "inf", "NaN", "100"];
         assert_eq!(numbers.map(seven), texts);
+    }
+
+    #[test]
+    fn numbers_that_lie_close_together_have_more_digits() {
+        let texts = [1_679_102_554.81, 1_679_102_555.0, -20.0].map(|number| real_within(number, 0.15));
+        assert_eq!(texts, ["1 679 102 554.81", "1 679 102 555", "-20"]);
+        assert_eq!(real_within(1_679_102_554.81, 1e7), "1 679 102 555");
+        assert_eq!([0.0, 1e9, f64::MAX].map(|span| real_within(5.432_109_8, span)), ["5.432", "5.432", "5.432"]);
+        assert_eq!(real_within(1.000_000_123, 1e-7), "1.000000123");
+        assert_eq!(real_within(f64::INFINITY, 1.0), "∞");
     }
 
     #[test]
