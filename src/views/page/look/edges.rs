@@ -44,6 +44,14 @@ pub fn ranges(rows: u64) -> [Range<u64>; 2] {
 /// As [`Rows::array`].
 pub fn cells(rows: &dyn Rows, range: Range<u64>, interrupt: &Interrupt) -> Result<Vec<Cell>, Error> {
     let mut cells = Vec::new();
+    if range.is_empty() {
+        return Ok(cells);
+    }
+    let fits = rows.fitting(range.clone(), MOST_BYTES, interrupt)?;
+    if fits.end == range.end && fits.bytes <= MOST_BYTES {
+        let array = rows.array(range, interrupt)?;
+        return Ok((0..array.len()).map(|row| cell(array.slice(row, 1))).collect());
+    }
     for row in range {
         let fits = rows.fitting(row..row + 1, MOST_BYTES, interrupt)?.bytes <= MOST_BYTES;
         cells.push(if fits { cell(rows.array(row..row + 1, interrupt)?) } else { Cell::Unread });
