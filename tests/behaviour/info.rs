@@ -120,7 +120,7 @@ fn columns_are_drawn() {
     let row = |at: usize| {
         let day = format!("2026-01-{:02}T06:00:00", 1 + at * 28 / 528);
         let label = ["red", "red", "green", "blue"][at % 4];
-        let some = if at % 4 == 0 { String::new() } else { at.to_string() };
+        let some = if at.is_multiple_of(4) { String::new() } else { at.to_string() };
         format!("{},{label},{day},{some}\n", values[at * 5 % 528])
     };
     let rows: String = (0..528).map(row).collect();
