@@ -294,7 +294,7 @@ pub(super) fn joined(first: u32, second: u32, length: u64) -> u32 {
     let ((low, high), (second_low, second_high)) = (parts(first), parts(second));
     let low_before = low + ADLER - 1;
     let high = (high + second_high + low_before * (length % ADLER)) % ADLER;
-    ((high << 16) | (low_before + second_low) % ADLER) as u32
+    ((high << 16) | ((low_before + second_low) % ADLER)) as u32
 }
 
 impl View for PngView {

@@ -220,7 +220,7 @@ fn what_has_no_picture_says_why() {
     assert_eq!(looked(Arc::new(NullArray::new(3))).picture, Err(Plain::Missing));
     assert_eq!(looked(Arc::new(Int8Array::from(vec![None, None]))).picture, Err(Plain::Missing));
     assert_eq!(looked(Arc::new(Int8Array::from(Vec::<i8>::new()))).picture, Err(Plain::Empty));
-    let many = look(vec![Arc::new(Int8Array::from(vec![1])); MOST_PICTURES + 1]);
+    let many = look((0..=MOST_PICTURES).map(|_| Arc::new(Int8Array::from(vec![1])) as ArrayRef).collect());
     assert!(many.columns[MOST_PICTURES - 1].picture.is_ok());
     assert_eq!(many.columns[MOST_PICTURES].picture, Err(Plain::Beyond));
     let decimals = Decimal128Array::from(vec![150, 250]).with_precision_and_scale(5, 2).unwrap();
