@@ -32,10 +32,12 @@ const PART: usize = 1 << 16;
 /// Bytes of a row during sorting, besides its key: its place, and its position in two lists.
 const PLACE: u64 = 8 + 2 * size_of::<Position>() as u64;
 
-/// Steps of making a key; of moving it once, or of reading a value; of putting it into order, or of writing it.
-const STEPS_OF_KEY: u64 = 8;
-const STEPS_OF_MOVE: u64 = 1;
-const STEPS_OF_VALUE: u64 = 8;
+/// Steps of making a key, of moving it once, of reading a value, of putting it into order, and of writing it.
+const STEPS_OF_KEY: u64 = 14;
+const STEPS_OF_MOVE: u64 = 3;
+const STEPS_OF_READING: u64 = 3;
+const STEPS_OF_HOLDING: u64 = 4;
+const STEPS_OF_WRITING: u64 = 8;
 
 /// A text takes as long as so many numbers, besides being written.
 const TEXT: u64 = 5;
@@ -61,7 +63,7 @@ pub enum SortError {
     Rows(#[from] Error),
 }
 
-/// Counts steps of about the same time, some 8 ns: unlike work is weighed by them, so that the time left can be told. To
+/// Counts steps of about the same time, some 5 ns: unlike work is weighed by them, so that the time left can be told. To
 /// search a value takes one step.
 #[derive(Debug, Default)]
 pub struct Steps {
@@ -103,13 +105,13 @@ impl Steps {
 
     /// Returns the steps of writing that many rows.
     pub fn of_writing(&self, rows: u64) -> u64 {
-        rows.saturating_mul(self.columns).saturating_mul(STEPS_OF_VALUE)
+        rows.saturating_mul(self.columns).saturating_mul(STEPS_OF_WRITING)
     }
 
     /// Returns the steps of reading columns of this weight and of putting so many of their values into order.
     fn of_holding(&self, values: u64, weight: u64) -> u64 {
-        let values = values.saturating_mul(STEPS_OF_VALUE);
-        self.rows.saturating_mul(STEPS_OF_MOVE).saturating_add(values).saturating_mul(weight)
+        let values = values.saturating_mul(STEPS_OF_HOLDING);
+        self.rows.saturating_mul(STEPS_OF_READING).saturating_add(values).saturating_mul(weight)
     }
 }
 
@@ -190,16 +192,12 @@ pub fn held(
     store: &Store,
     (steps, interrupt): (&Steps, &Interrupt),
 ) -> Result<Table, Error> {
-    let mut sorted: Vec<(u64, u64)> = places.iter().copied().zip(0..).collect();
+    let is_all = places.len() as u64 == table.rows;
+    let mut sorted: Vec<u64> = if is_all { (0..table.rows).collect() } else { places.to_vec() };
     sorted.sort_unstable();
-    // Maps a position in the result to the position among the rows as read.
-    let mut ranks = vec![0_u64; places.len()];
-    for (at, (_, rank)) in (0_u64..).zip(&sorted) {
-        if let Some(place) = usize::try_from(*rank).ok().and_then(|rank| ranks.get_mut(rank)) {
-            *place = at;
-        }
-    }
-    let (ranks, path) = (UInt64Array::from(ranks), table.path.clone());
+    // Positions in the result become positions among the rows as read.
+    let rank = |place: &u64| if is_all { *place } else { sorted.partition_point(|before| before < place) as u64 };
+    let (ranks, path): (UInt64Array, _) = (places.iter().map(rank).collect(), table.path.clone());
     let mut bytes = 0;
     for column in &mut table.columns {
         if let Ok(rows) = &column.rows {
@@ -229,7 +227,7 @@ fn check_room(store: &Store, path: &str, what: &str, bytes: u64) -> Result<(), E
 fn gathered(
     column: &Column,
     rows: &Arc<dyn Rows>,
-    sorted: &[(u64, u64)],
+    sorted: &[u64],
     ranks: &UInt64Array,
     (steps, interrupt): (&Steps, &Interrupt),
     count: &mut dyn FnMut(u64) -> Result<(), Error>,
@@ -240,23 +238,23 @@ fn gathered(
     let is_counted = rows.stored_width().is_some();
     // Half of the steps of a value is reading it.
     let all = steps.of_holding(sorted.len() as u64, weight(column));
-    let reading = all - sorted.len() as u64 * weight(column) * STEPS_OF_VALUE / 2;
+    let reading = all - sorted.len() as u64 * weight(column) * STEPS_OF_HOLDING / 2;
     let mut read = 0;
     let mut parts: Vec<ArrayRef> = Vec::new();
     let mut next = 0;
-    while let Some((first, _)) = sorted.get(next) {
+    while let Some(first) = sorted.get(next) {
         interrupt.check()?;
         let pairs = sorted[next..].windows(2);
-        let length = 1 + pairs.take_while(|pair| pair[1].0 - pair[0].0 <= GAP && pair[1].0 - first < RUN).count();
-        let last = sorted.get(next + length - 1).map_or(*first, |(last, _)| *last);
+        let length = 1 + pairs.take_while(|pair| pair[1] - pair[0] <= GAP && pair[1] - first < RUN).count();
+        let last = sorted.get(next + length - 1).map_or(*first, |last| *last);
         let fitting = rows.fitting(*first..last + 1, BYTES_AT_ONCE, interrupt)?;
         let end = fitting.end.clamp(first + 1, last + 1);
-        let run = &sorted[next..next + sorted[next..next + length].partition_point(|(place, _)| *place < end)];
+        let run = &sorted[next..next + sorted[next..next + length].partition_point(|place| *place < end)];
         if !is_counted {
             count(fitting.bytes.saturating_mul(2))?;
         }
         let array = rows.array(*first..end, interrupt)?;
-        let wanted: UInt64Array = run.iter().map(|(place, _)| place - first).collect();
+        let wanted: UInt64Array = run.iter().map(|place| place - first).collect();
         let part = if wanted.len() == array.len() {
             array
         } else {

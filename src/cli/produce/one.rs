@@ -31,7 +31,7 @@ use crate::views::printable;
 const WAITING: usize = 2;
 
 /// Values that take as long to write as two take to be looked at, and as a row takes to be sorted: for the time left.
-const WRITTEN_OF_TWO_EXAMINED: u64 = 5;
+const WRITTEN_OF_TWO_EXAMINED: u64 = 7;
 const VALUES_OF_SORTED_ROW: u64 = 5;
 
 /// An existing table, and its file.
