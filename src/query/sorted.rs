@@ -29,8 +29,9 @@ const AT_ONCE: u64 = 1 << 16;
 /// Number of keys to sort or merge at once.
 const PART: usize = 1 << 16;
 
-/// Bytes of a row during sorting, besides its key: its place, and its position in two lists.
-const PLACE: u64 = 8 + 2 * size_of::<Position>() as u64;
+/// Bytes of a row beside its key: its place and its position. Merging takes the position once more.
+const PLACE: u64 = 8 + POSITION;
+const POSITION: u64 = size_of::<Position>() as u64;
 
 /// Steps of making a key, of moving it once, of reading a value, of putting it into order, and of writing it.
 const STEPS_OF_KEY: u64 = 14;
@@ -175,7 +176,9 @@ pub fn places(
         let keys = keys.map_err(|error| Error::unsupported(&table.path, error))?;
         sorter.add(&keys, start);
         let bytes = sorter.kept.size() as u64 + PLACE * sorter.places.len() as u64;
-        check_room(store, &table.path, "the keys of rows in order", bytes)?;
+        let merged = if sorter.places.len() > PART { sorter.places.len() as u64 } else { 0 };
+        let merged = limit.map_or(merged, |most| merged.min(most));
+        check_room(store, &table.path, "the keys of rows in order", bytes + POSITION * merged)?;
         steps.add((range.end - start) * keys_of_row * STEPS_OF_KEY);
         start = range.end;
     }

@@ -210,7 +210,7 @@ fn a_deleted_source_goes_on_for_open_files_and_comes_back() {
 fn a_source_that_is_no_longer_hdf5_says_so_and_recovers() {
     let (_folder, source) = Folder::new();
     let mounted = Mounted::new(&[&source], &[]);
-    assert_eq!(mounted.names("t").len(), 9);
+    assert_eq!(mounted.names("t").len(), 10);
     next_tick();
     fs::write(&source, "now it is text").unwrap();
     assert_eq!(fs::read(mounted.join("t/table.csv")).unwrap_err().raw_os_error(), Some(libc::EIO));

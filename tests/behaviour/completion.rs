@@ -47,7 +47,7 @@ fn places_and_columns_in_files_are_offered() {
     }
     assert_eq!(answers("hepfs query units.h5:t/"), [""; 0]);
     assert_eq!(answers("hepfs info units.h5:"), ["units.h5:t/"]);
-    assert_eq!(answers("hepfs ls units.h5:"), ["units.h5:metadata.json", "units.h5:t/"]);
+    assert_eq!(answers("hepfs ls units.h5:"), ["units.h5:metadata.json", "units.h5:t/", "units.h5:index.html"]);
     assert_eq!(
         answers("hepfs cat units.h5:t/columns/mass.n"),
         ["mass.ndjson", "mass.npy"].map(|name| format!("units.h5:t/columns/{name}"))

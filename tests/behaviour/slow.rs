@@ -41,7 +41,7 @@ fn waiting(path: &Path) -> Child {
 
 /// Everything else answers.
 fn others_answer(mounted: &Mounted) {
-    assert_eq!(must("ls", [mounted.path()]), "metadata.json\nsmall\nsome\nt\n");
+    assert_eq!(must("ls", [mounted.path()]), "index.html\nmetadata.json\nsmall\nsome\nt\n");
     must("ls", ["-lR".as_ref(), mounted.path().as_os_str()]);
     assert_eq!(must("cat", [mounted.join("small/table.csv")]), "x\n1\n2\n3\n");
     assert_eq!(must("head", ["-n".into(), "2".into(), mounted.join("t/head.csv")]), "a,b,c,d\n0,0,0,0\n");

@@ -442,7 +442,7 @@ fn a_long_command_and_a_job_are_listed() {
     // It writes more than a pipe takes, and nobody reads.
     fs::copy(data("hostile/columns_5000.h5"), bench.at("columns.h5")).unwrap();
     let mut info = bench.command(None, bench.at("hepfs"));
-    let mut info = info.arg("info").arg(bench.at("columns.h5")).stdout(Stdio::piped()).spawn().unwrap();
+    let mut info = info.args(["info", "--all"]).arg(bench.at("columns.h5")).stdout(Stdio::piped()).spawn().unwrap();
     let job = run.id();
     let mut document = Value::Null;
     until("the command is listed", || {
