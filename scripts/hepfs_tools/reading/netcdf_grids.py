@@ -118,7 +118,7 @@ def main(hepfs, folder):
     subprocess.run([hepfs, "umount", mount], check=True)
     subprocess.run([hepfs, "mount", "--grids", *options, path, mount], check=True)
     try:
-        assert sorted(os.listdir(mount / "tables")) == ["lat", "metadata.json", "name,time", "time,lat,lon"], os.listdir(mount / "tables")
+        assert sorted(os.listdir(mount / "tables")) == ["index.html", "lat", "metadata.json", "name,time", "time,lat,lon"], os.listdir(mount / "tables")
         with h5py.File(path) as file:
             lat, lon = file["lat"][:], file["lon"][:]
         times = pd.Timestamp("2020-02-28", tz="UTC") + pd.to_timedelta(np.arange(TIMES) * 6, unit="h")
