@@ -1,5 +1,5 @@
-//! Answers on a Unix socket with the report of this process, in JSON. A connection is the question; the end of the stream
-//! ends the answer.
+//! Answers on a Unix socket with the report of this process, in JSON. A connection is the question. The end of the
+//! stream ends the answer.
 //!
 //! One thread answers, and no request of a mount waits for it. Without a folder for the socket, the process goes on,
 //! and `hepfs status` does not see it. Every minute the thread looks whether the socket is still there, since a user's

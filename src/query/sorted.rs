@@ -40,7 +40,7 @@ const STEPS_OF_READING: u64 = 3;
 const STEPS_OF_HOLDING: u64 = 4;
 const STEPS_OF_WRITING: u64 = 8;
 
-/// A text takes as long as so many numbers, besides being written.
+/// Weight of a text, where a number has 1: the time of reading and holding it.
 const TEXT: u64 = 5;
 
 /// About how many bytes of values to read at once.
@@ -64,22 +64,21 @@ pub enum SortError {
     Rows(#[from] Error),
 }
 
-/// Counts steps of about the same time, some 5 ns: unlike work is weighed by them, so that the time left can be told. To
-/// search a value takes one step.
+/// Counts the work of an order in steps of about 5 ns, for the time left. Searching a value takes one step.
 #[derive(Debug, Default)]
 pub struct Steps {
     done: AtomicU64,
-    /// Rows among which are those in order.
+    /// Rows of the table that is searched.
     rows: u64,
     keys: u64,
     columns: u64,
-    /// Columns, where a text counts as several.
+    /// Sum of the weights of the columns.
     weight: u64,
     limit: Option<u64>,
 }
 
 impl Steps {
-    /// Weighs the order by so many keys of rows among `rows`, and the columns that are written.
+    /// Weighs an order by `keys` keys. The table searched has `rows` rows; `columns` are written.
     pub fn new(rows: u64, keys: usize, limit: Option<u64>, columns: &[&Column]) -> Self {
         let weight = columns.iter().map(|column| weight(column)).sum();
         Self { done: AtomicU64::new(0), rows, keys: keys as u64, columns: columns.len() as u64, weight, limit }
@@ -94,7 +93,7 @@ impl Steps {
         self.done.fetch_add(steps, Ordering::Relaxed);
     }
 
-    /// Returns the steps of sorting and writing that many rows.
+    /// Returns the steps of sorting, holding and writing `rows` rows.
     pub fn of(&self, rows: u64) -> u64 {
         let held = self.limit.map_or(rows, |limit| limit.min(rows));
         let merges = u64::from(held.div_ceil(PART as u64).next_power_of_two().ilog2());
@@ -104,12 +103,12 @@ impl Steps {
         making.saturating_add(moving).saturating_add(holding).saturating_add(self.of_writing(held))
     }
 
-    /// Returns the steps of writing that many rows.
+    /// Returns the steps of writing `rows` rows.
     pub fn of_writing(&self, rows: u64) -> u64 {
         rows.saturating_mul(self.columns).saturating_mul(STEPS_OF_WRITING)
     }
 
-    /// Returns the steps of reading columns of this weight and of putting so many of their values into order.
+    /// Returns the steps of reading columns of this weight, and of holding `values` values of each in order.
     fn of_holding(&self, values: u64, weight: u64) -> u64 {
         let values = values.saturating_mul(STEPS_OF_HOLDING);
         self.rows.saturating_mul(STEPS_OF_READING).saturating_add(values).saturating_mul(weight)
@@ -135,8 +134,8 @@ pub fn first(table: &mut Table, limit: u64) {
 }
 
 /// Returns the positions of a table's rows in sorted order, at most the first `limit`: values, then NaN, then nulls, in
-/// either direction. Ordered categories sort by their order. Equal rows keep the order of the file. `steps` counts
-/// them.
+/// either direction. Ordered categories sort by their order. Equal rows keep the order of the file.
+/// Progress is added to `steps`.
 ///
 /// # Errors
 /// [`SortError`].
@@ -185,7 +184,7 @@ pub fn places(
     Ok(sorter.finish((steps, interrupt)).map_err(Error::from)?)
 }
 
-/// Returns a table of the rows at `places`, in that order, with its columns in memory. `steps` counts them.
+/// Returns a table of the rows at `places`, in that order, with its columns in memory. Progress is added to `steps`.
 ///
 /// # Errors
 /// The rows cannot be read, or take more than half of the memory budget.
@@ -199,8 +198,12 @@ pub fn held(
     let mut sorted: Vec<u64> = if is_all { (0..table.rows).collect() } else { places.to_vec() };
     sorted.sort_unstable();
     // Positions in the result become positions among the rows as read.
-    let rank = |place: &u64| if is_all { *place } else { sorted.partition_point(|before| before < place) as u64 };
-    let (ranks, path): (UInt64Array, _) = (places.iter().map(rank).collect(), table.path.clone());
+    let ranks: UInt64Array = if is_all {
+        places.iter().copied().collect()
+    } else {
+        places.iter().map(|place| sorted.partition_point(|before| before < place) as u64).collect()
+    };
+    let path = table.path.clone();
     let mut bytes = 0;
     for column in &mut table.columns {
         if let Ok(rows) = &column.rows {
@@ -348,17 +351,18 @@ impl Sorter {
 
     /// Compares two keys; equal ones are in the order of the file.
     fn order(&self, a: &Position, b: &Position) -> std::cmp::Ordering {
-        let rows = || self.kept.row(a.at).cmp(&self.kept.row(b.at));
-        a.first.cmp(&b.first).then_with(rows).then(a.at.cmp(&b.at))
+        let by_first = a.first.cmp(&b.first);
+        by_first.then_with(|| self.kept.row(a.at).cmp(&self.kept.row(b.at))).then(a.at.cmp(&b.at))
     }
 
     fn positions(&self) -> Vec<Position> {
-        let position = |(at, row): (usize, arrow_row::Row)| {
+        let rows = self.kept.iter().enumerate();
+        rows.map(|(at, row)| {
             let mut first = [0; 8];
             first.iter_mut().zip(row.data()).for_each(|(to, from)| *to = *from);
             Position { first: u64::from_be_bytes(first), at }
-        };
-        self.kept.iter().enumerate().map(position).collect()
+        })
+        .collect()
     }
 
     /// Keeps the first `most` keys.
