@@ -1,5 +1,6 @@
 //! Slow opens: the text of a table whose exact size takes long to measure.
 
+use std::ops::{Deref, DerefMut};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Child;
@@ -32,9 +33,34 @@ fn mounted() -> (tempfile::TempDir, Mounted) {
     (folder, mounted)
 }
 
+/// A process that ends with the test: a daemon outlives its mount as long as a reader waits.
+struct Reader(Child);
+
+impl Deref for Reader {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Reader {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A reader that waits for its open.
-fn waiting(path: &Path) -> Child {
-    let mut reader = start("head", [path]);
+fn waiting(path: &Path) -> Reader {
+    let mut reader = Reader(start("head", [path]));
     assert_eq!(end_of(&mut reader, Duration::from_millis(700)), None, "the table is not large enough for this test");
     reader
 }
