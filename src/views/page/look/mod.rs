@@ -279,12 +279,12 @@ struct Asked {
 struct Read {
     pieces: BTreeMap<usize, Piece>,
     cells: [Vec<Cell>; 2],
-    /// Why a part could not be read.
-    failed: Option<String>,
+    /// Why parts could not be read. The page shows the first reason, whichever part failed first.
+    failed: BTreeMap<Part, String>,
 }
 
 /// A part of what is read: a stretch of the sample, or rows at an end of the table.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Stretch(usize),
     Edge(usize),
@@ -360,39 +360,44 @@ impl Asked {
         Ok(Self { kind, known, labels: labels.map(|labels| labels.len()), is_in_table: column.in_table, rows, read })
     }
 
-    /// Reads a part.
+    /// Reads a part, or keeps the reason why it cannot be read.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
     fn read(&self, group: &Group, part: Part, edges: &[Range<u64>; 2], interrupt: &Interrupt) -> Result<(), Error> {
-        let rows = self.rows.as_ref();
-        let failed = match part {
-            Part::Stretch(_) if self.kind == Kind::Plain => return Ok(()),
-            Part::Edge(_) if !self.is_in_table => return Ok(()),
-            Part::Stretch(at) => {
-                match values::read(rows, self.kind, group.stretches[at].clone(), group.most, interrupt) {
-                    Ok(piece) => {
-                        self.read.lock().pieces.extend(piece.map(|piece| (at, piece)));
-                        return Ok(());
-                    }
-                    Err(error) => error,
-                }
-            }
-            Part::Edge(at) => match edges::cells(rows, edges[at].clone(), interrupt) {
-                Ok(cells) => {
-                    self.read.lock().cells[at] = cells;
-                    return Ok(());
-                }
-                Err(error) => error,
-            },
+        let read = match part {
+            Part::Stretch(at) => self.read_stretch(group, at, interrupt),
+            Part::Edge(at) => self.read_edge(edges, at, interrupt),
         };
-        if matches!(failed, Error::Interrupted(_)) {
-            return Err(failed);
+        match read {
+            Err(error) if !matches!(error, Error::Interrupted(_)) => {
+                self.read.lock().failed.insert(part, error.to_string());
+                Ok(())
+            }
+            read => read,
         }
-        self.read.lock().failed.get_or_insert(failed.to_string());
+    }
+
+    fn read_stretch(&self, group: &Group, at: usize, interrupt: &Interrupt) -> Result<(), Error> {
+        if self.kind != Kind::Plain {
+            let stretch = group.stretches[at].clone();
+            let piece = values::read(self.rows.as_ref(), self.kind, stretch, group.most, interrupt)?;
+            self.read.lock().pieces.extend(piece.map(|piece| (at, piece)));
+        }
+        Ok(())
+    }
+
+    fn read_edge(&self, edges: &[Range<u64>; 2], at: usize, interrupt: &Interrupt) -> Result<(), Error> {
+        if self.is_in_table {
+            let cells = edges::cells(self.rows.as_ref(), edges[at].clone(), interrupt)?;
+            self.read.lock().cells[at] = cells;
+        }
         Ok(())
     }
 
     fn look(&self) -> ColumnLook {
         let mut read = self.read.lock();
-        if let Some(reason) = read.failed.take() {
+        if let Some((_, reason)) = read.failed.pop_first() {
             return ColumnLook::plain(Plain::Unreadable(reason));
         }
         let pieces: Vec<Piece> = std::mem::take(&mut read.pieces).into_values().collect();

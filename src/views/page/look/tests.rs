@@ -251,3 +251,19 @@ fn a_column_that_cannot_be_read_leaves_the_others() {
     interrupt.raise();
     assert!(matches!(Look::of(&table, true, &interrupt), Err(Error::Interrupted(_))));
 }
+
+#[test]
+fn a_column_always_shows_the_same_reason() {
+    let mut table = table(vec![Arc::new(Int64Array::from_iter_values(0..200_000))]);
+    // The part that comes first fails last.
+    let broken = MemoryRows::new(Arc::new(Int64Array::from_iter_values(0..200_000))).hook(|rows, _| {
+        if rows.start == 0 {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        Err(Error::unsupported("/t/c0", format!("row {}", rows.start)))
+    });
+    table.columns[0].rows = Ok(Arc::new(broken));
+    let look = Look::of(&table, true, &Interrupt::new()).unwrap();
+    let reason = Error::unsupported("/t/c0", "row 0").to_string();
+    assert_eq!(look.columns[0].picture, Err(Plain::Unreadable(reason)));
+}
