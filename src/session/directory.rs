@@ -19,6 +19,7 @@ use crate::dialects::Made;
 use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::table::Unreadable;
+use crate::views::page::source_name;
 
 /// Name of the root of a mount of several sources, on the pages below it.
 const ALL_SOURCES: &str = "All files";
@@ -199,7 +200,7 @@ impl Directory {
         let of_source = names.len().saturating_sub(self.way.depth);
         let up = |to: usize| "../".repeat(names.len() - to);
         let top = match of_source {
-            0 => source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned(),
+            0 => source_name(source),
             _ => ALL_SOURCES.to_owned(),
         };
         let names_above = std::iter::once(top).chain(names.iter().map(|name| name.as_bstr().to_string()));

@@ -1,4 +1,4 @@
-//! The pages to look at: what a directory says of itself and of what lies beside it.
+//! Pages to look at: describes a directory, its members, and the files beside its page.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,17 +14,18 @@ use super::contents::Contents;
 use super::files::pictured;
 use super::listing::{self, Child, INDEX_PAGE};
 use super::{
-    DirEntry, Directory, DirectoryDescription, EntryKind, Error, ObjectAttributes, OpenedSource, ShownFile, Spot, names,
+    Directory, DirectoryDescription, EntryKind, Error, ObjectAttributes, OpenedSource, ShownFile, Spot, names,
 };
+use crate::catalogue::Dataset;
 use crate::source::{Interrupt, Interrupted};
-use crate::store;
 use crate::store::decode::arrow_type;
+use crate::store::{self, Rows};
 use crate::table::{Table, arrow_name};
 use crate::views::constant::ConstantView;
-use crate::views::metadata::ShownMember;
+use crate::views::metadata::{ShownMember, attribute_text};
 use crate::views::page::{
     ArrayDetails, Details, GroupPage, Look, MOST_MEMBERS, MOST_PICTURES, Member, MemberKind, PagePlace, TableDetails,
-    TablePage, decoded, format_of,
+    TablePage, decoded, format_of, source_name,
 };
 use crate::views::png::{LONGEST_PICTURE, PicturedArray};
 
@@ -41,7 +42,7 @@ const MOST_DECODED: u64 = 64 << 20;
 /// Most tables of a group whose times its page shows: each costs two reads.
 const MOST_TIMED: usize = 100;
 
-/// Where a page is, and how it was reached.
+/// The place of a page, and the way to it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PageAt {
     /// Absolute path of the page's directory in a mount. `None`: the page is written to a file.
@@ -58,8 +59,8 @@ pub(crate) struct PageAt {
 pub(crate) enum Page {
     /// Of a table.
     Table(TablePage),
-    /// Of a group, with its members as listed, and the number of pictures.
-    Group(GroupPage, Vec<ShownMember>, u64),
+    /// Of a group, with its members as listed.
+    Group(GroupPage, Vec<ShownMember>),
 }
 
 impl Spot {
@@ -86,7 +87,7 @@ impl Spot {
             of_group(member, place.mounted.is_some(), can_be_drawn)
         });
         let shown: Vec<Member> = shown.collect();
-        Ok(Page::Group(GroupPage::new(place, shown, more, contents.attributes.clone()), members, drawn as u64))
+        Ok(Page::Group(GroupPage::new(place, shown, more, contents.attributes.clone()), members))
     }
 }
 
@@ -96,14 +97,17 @@ pub(super) fn file(directory: &Arc<Directory>, at: PageAt) -> Result<ShownFile, 
     let (opened, files) = (directory.opened(), directory.files());
     let attributes = ObjectAttributes::new(files.name.clone(), contents.attributes.clone());
     let statistics = opened.session().parquet_statistics;
-    let (spot, place) = (Spot::Directory(directory.clone()), at.clone());
-    let measured = spot.clone();
-    let measure = move |interrupt: &Interrupt| Ok(measured.page(place.clone(), interrupt).map_err(of_rows)?.size());
-    let make = move |interrupt: &Interrupt| {
-        let page = spot.page(at.clone(), interrupt).map_err(of_rows)?;
-        page.render(&spot, statistics, interrupt).map_err(of_rows)
-    };
-    Ok(ShownFile::new(opened, Arc::new(ConstantView::measured(files.blocks(), measure, make)), attributes))
+    let spot = Spot::Directory(directory.clone());
+    let (measured, place) = (spot.clone(), at.clone());
+    let view = ConstantView::measured(
+        files.blocks(),
+        move |interrupt| Ok(measured.page(place.clone(), interrupt).map_err(of_rows)?.size()),
+        move |interrupt| {
+            let page = spot.page(at.clone(), interrupt).map_err(of_rows)?;
+            page.render(&spot, statistics, interrupt).map_err(of_rows)
+        },
+    );
+    Ok(ShownFile::new(opened, Arc::new(view), attributes))
 }
 
 /// An error of listing a directory as one of reading rows.
@@ -137,12 +141,14 @@ impl Page {
                 interrupt.check()?;
                 Ok(page.render(&look, stored))
             }
-            Self::Group(page, members, pictures) => {
+            Self::Group(page, members) => {
+                let pictures = page.members().iter().filter(|member| member.kind.has_picture()).count() as u64;
+                let mut left = Left { opened: MOST_OPENED, times: MOST_TIMED, pictures };
                 let mut details = Vec::with_capacity(members.len());
-                let mut left = Left { opened: MOST_OPENED, times: MOST_TIMED, pictures: *pictures };
-                for member in members {
+                for (shown, member) in page.members().iter().zip(members) {
+                    details.push(details_of(&shown.kind, member, spot, &mut left, interrupt));
+                    // A member that an interrupt cut short has no facts.
                     interrupt.check()?;
-                    details.push(details_of(member, spot, &mut left, interrupt));
                 }
                 Ok(page.render(&details))
             }
@@ -155,7 +161,7 @@ fn place(contents: &Contents, opened: &Arc<OpenedSource>, at: PageAt) -> PagePla
     let identity = opened.opening().source().identity();
     let source = opened.path().to_owned();
     let name = match at.path.rsplit_once_str("/") {
-        _ if at.path.is_empty() => source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned(),
+        _ if at.path.is_empty() => source_name(&source),
         Some((_, name)) => name.to_str_lossy().into_owned(),
         None => at.path.to_string(),
     };
@@ -176,17 +182,7 @@ fn place(contents: &Contents, opened: &Arc<OpenedSource>, at: PageAt) -> PagePla
 /// The names in the directory of a table, each with a note.
 fn files_of_table(spot: &Spot, table: &Table, interrupt: &Interrupt) -> Result<Vec<(BString, String)>, Error> {
     let children = spot.children(interrupt)?;
-    // Where a table only adds names, its columns lie beside the page, each with all of its files.
-    let is_added = |name: &BString| [b"table.".as_slice(), b"head."].iter().any(|prefix| name.starts_with(prefix));
-    let is_shown = |entry: &DirEntry| {
-        let is_own = entry.name != INDEX_PAGE && !entry.name.starts_with(b".");
-        is_own
-            && (!table.only_adds
-                || is_added(&entry.name)
-                || !entry.name.contains(&b'.')
-                || entry.name.ends_with(b".json"))
-    };
-    let names = children.iter().filter(is_shown);
+    let names = children.iter().filter(|entry| lists(&entry.name, table.only_adds));
     let noted = names.take(MOST_NAMES).map(|entry| {
         let (mut name, columns) = (entry.name, table.columns.len());
         let note = match name.as_slice() {
@@ -206,6 +202,16 @@ fn files_of_table(spot: &Spot, table: &Table, interrupt: &Interrupt) -> Result<V
     Ok(noted.collect())
 }
 
+/// Whether the page of a table lists a name beside it. Where a table only adds names, its columns lie there too: the
+/// page leaves out their files.
+fn lists(name: &BString, only_adds: bool) -> bool {
+    if name == INDEX_PAGE || name.starts_with(b".") {
+        return false;
+    }
+    let is_added = name.starts_with(b"table.") || name.starts_with(b"head.") || name.ends_with(b".json");
+    !only_adds || is_added || !name.contains(&b'.')
+}
+
 /// The names in `columns/` of the first columns.
 fn columns_of(table: &Table, contents: &Contents) -> HashMap<BString, Vec<BString>> {
     let named = table.columns.iter().take(MOST_PICTURES).map(|column| {
@@ -222,32 +228,32 @@ fn of_group(member: &ShownMember, is_mounted: bool, can_be_drawn: bool) -> Membe
     let name = member.name.to_str_lossy().into_owned();
     let shown = member.names();
     let first = shown.first().filter(|_| is_mounted);
-    let page = |name: &String| format!("{name}/{INDEX_PAGE}").into_bytes();
-    let (link, kind) = match (member.kind, member.dataset()) {
-        ("group", _) => (first.map(page), MemberKind::Group),
-        ("table", _) => (first.map(page), MemberKind::Table),
-        (_, Some(dataset)) => {
-            let attribute = |names: &[&str]| {
-                let found = dataset
-                    .attributes
-                    .iter()
-                    .find(|one| names.iter().any(|name| one.name.eq_ignore_ascii_case(name.as_bytes())));
-                let text = found.and_then(crate::views::metadata::attribute_text)?;
-                Some(text.to_str_lossy().into_owned()).filter(|text| !text.is_empty())
-            };
-            let kind = MemberKind::Array {
-                type_name: arrow_name(&arrow_type(&dataset.datatype)),
-                shape: dataset.shape.clone(),
-                units: attribute(&["units", "unit"]),
-                description: attribute(&["description", "long_name", "title"]),
-                png: if can_be_drawn { LONGEST_PICTURE as usize } else { 0 },
-                files: shown.iter().filter(|_| is_mounted).map(|name| name.clone().into_bytes()).collect(),
-            };
-            (first.map(|name| name.clone().into_bytes()), kind)
-        }
-        (kind, None) => (first.map(|name| name.clone().into_bytes()), MemberKind::Other(kind.to_owned())),
+    let kind = match (member.kind, member.dataset()) {
+        ("group", _) => MemberKind::Group,
+        ("table", _) => MemberKind::Table,
+        (_, Some(dataset)) => MemberKind::Array {
+            type_name: arrow_name(&arrow_type(&dataset.datatype)),
+            shape: dataset.shape.clone(),
+            units: attribute(dataset, &["units", "unit"]),
+            description: attribute(dataset, &["description", "long_name", "title"]),
+            png: if can_be_drawn { LONGEST_PICTURE as usize } else { 0 },
+            files: shown.iter().filter(|_| is_mounted).map(|name| name.clone().into_bytes()).collect(),
+        },
+        (kind, None) => MemberKind::Other(kind.to_owned()),
     };
+    let link = first.map(|name| match kind {
+        MemberKind::Group | MemberKind::Table => format!("{name}/{INDEX_PAGE}").into_bytes(),
+        _ => name.clone().into_bytes(),
+    });
     Member { name, link, kind }
+}
+
+/// The text of the first attribute of an array that has one of these names, in any case; `None`: no such, or empty.
+fn attribute(dataset: &Dataset, names: &[&str]) -> Option<String> {
+    let mut attributes = dataset.attributes.iter();
+    let found = attributes.find(|one| names.iter().any(|name| one.name.eq_ignore_ascii_case(name.as_bytes())))?;
+    let text = attribute_text(found)?.to_str_lossy().into_owned();
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// The first members of a group, and the number of all.
@@ -261,27 +267,22 @@ fn members_of(described: &DirectoryDescription, interrupt: &Interrupt) -> Result
     Ok((members, all))
 }
 
-/// How many members are still opened, and how many get times and pictures.
+/// Members that may still be opened, and those that may still get times and pictures.
 struct Left {
     opened: usize,
     times: usize,
     pictures: u64,
 }
 
-/// What is learnt of a member when its page is made.
-fn details_of(member: &ShownMember, spot: &Spot, left: &mut Left, interrupt: &Interrupt) -> Details {
+/// Opens a member for the facts that its group's page shows.
+fn details_of(kind: &MemberKind, member: &ShownMember, spot: &Spot, left: &mut Left, interrupt: &Interrupt) -> Details {
     let Some(name) = member.names().into_iter().next() else { return Details::Nothing };
-    match member.kind {
-        "table" | "group" if left.opened > 0 => {
+    match kind {
+        MemberKind::Table | MemberKind::Group if left.opened > 0 => {
             left.opened -= 1;
             of_directory(&name, spot, left, interrupt).unwrap_or_default()
         }
-        "array" => {
-            let can_be_drawn = left.pictures > 0
-                && member.dataset().is_some_and(|dataset| PicturedArray::is_likely(&dataset.shape, &dataset.datatype));
-            if !can_be_drawn {
-                return Details::Array(ArrayDetails::default());
-            }
+        kind if kind.has_picture() && left.pictures > 0 => {
             // An array that was to be drawn, and cannot be, leaves its share to those behind it.
             let most = MOST_DECODED / left.pictures;
             left.pictures -= 1;
@@ -313,22 +314,25 @@ fn of_directory(name: &str, spot: &Spot, left: &mut Left, interrupt: &Interrupt)
 fn times_of(table: &Table, interrupt: &Interrupt) -> Option<[i64; 2]> {
     let mut shown = table.columns.iter().filter(|column| column.in_table).filter_map(|column| column.shown().ok());
     let rows = shown.find(|rows| matches!(rows.data_type(), DataType::Timestamp(..)))?;
-    let at = |row: u64| {
-        let array = rows.array(row..row + 1, interrupt).ok()?;
-        let seconds = arrow_cast::cast(&array, &DataType::Timestamp(TimeUnit::Second, None)).ok()?;
-        let seconds = seconds.as_primitive_opt::<TimestampSecondType>()?;
-        seconds.is_valid(0).then(|| seconds.value(0))
-    };
     let last = rows.len().checked_sub(1)?;
-    Some([at(0)?, at(last)?]).filter(|[first, last]| first <= last)
+    let ends = [seconds_at(rows.as_ref(), 0, interrupt)?, seconds_at(rows.as_ref(), last, interrupt)?];
+    Some(ends).filter(|[first, last]| first <= last)
 }
 
-/// The picture of an array, from at most about so many decoded bytes.
+/// The instant of a row, in seconds since 1970.
+fn seconds_at(rows: &dyn Rows, row: u64, interrupt: &Interrupt) -> Option<i64> {
+    let array = rows.array(row..row + 1, interrupt).ok()?;
+    let seconds = arrow_cast::cast(&array, &DataType::Timestamp(TimeUnit::Second, None)).ok()?;
+    let seconds = seconds.as_primitive_opt::<TimestampSecondType>()?;
+    (seconds.len() == 1 && seconds.is_valid(0)).then(|| seconds.value(0))
+}
+
+/// The picture of an array, from about `most` decoded bytes at most.
 fn picture_of(name: &str, spot: &Spot, most: u64, interrupt: &Interrupt) -> Option<ArrayDetails> {
     let described = spot.described(interrupt).ok()?;
     let (contents, opened) = described.shown();
     let (_, Child::Single(array, _)) = contents.listing.get(name.as_bytes())? else { return None };
     let single = array.single(opened.file().ok()?, interrupt).ok()?;
     let picture = pictured(&single, &array.dataset)?.picture(most, interrupt).ok()??;
-    Some(ArrayDetails { stored: None, width: picture.width, sentence: picture.sentence, png: picture.png })
+    Some(ArrayDetails { width: picture.width, sentence: picture.sentence, png: picture.png })
 }

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::html::Html;
 use super::look::words;
-use super::{MOST_NAME, PagePlace, snippets, table};
+use super::{MOST_NAME, PagePlace, snippets, source_name, table};
 use crate::activity::words::{bytes, count};
 use crate::catalogue::Attribute;
 use crate::views::metadata::attributes_value;
@@ -18,10 +18,10 @@ pub const MOST_MEMBERS: usize = 1000;
 /// Most bytes of other texts than names.
 const MOST_TEXT: usize = 240;
 
-/// Most bytes of what is learnt of a table.
+/// Most bytes of the facts of a table.
 const MOST_TABLE: usize = 320;
 
-/// Most bytes of how a table is kept.
+/// Most bytes of a table's format.
 const MOST_FORMAT: usize = 120;
 
 /// Most bytes around the picture of an array, and of the sentence about it.
@@ -33,7 +33,7 @@ const MOST_SENTENCE: usize = 180;
 pub struct Member {
     /// Its name in the file, as text.
     pub name: String,
-    /// Relative link to what is shown of it, unescaped: `run_042/index.html`. `None`: there is no link.
+    /// Relative link to its page or file, unescaped: `run_042/index.html`. `None`: no link.
     pub link: Option<Vec<u8>>,
     /// Its kind.
     pub kind: MemberKind,
@@ -56,13 +56,20 @@ pub enum MemberKind {
         units: Option<String>,
         /// Description.
         description: Option<String>,
-        /// Most bytes of its picture as PNG. 0: it has none.
+        /// Most bytes of its picture as PNG. 0: no picture.
         png: usize,
         /// Its files, as relative links, unescaped.
         files: Vec<Vec<u8>>,
     },
     /// Anything else, described by a word: a link, a file.
     Other(String),
+}
+
+impl MemberKind {
+    /// Whether room is left for its picture.
+    pub fn has_picture(&self) -> bool {
+        matches!(self, Self::Array { png: 1.., .. })
+    }
 }
 
 /// Facts of a member that are learnt when the page is made.
@@ -86,9 +93,9 @@ pub struct TableDetails {
     pub rows: u64,
     /// Columns.
     pub columns: u64,
-    /// How it is kept: [`format_of`](super::format_of).
+    /// Its format: [`format_of`](super::format_of).
     pub format: String,
-    /// Bytes of all values, if they are of fixed width: [`decoded`](super::decoded).
+    /// Bytes of all values, if their width is fixed: [`decoded`](super::decoded).
     pub decoded: Option<u64>,
     /// The first and the last instant of its first column of times, in seconds since 1970, if known.
     pub times: Option<[i64; 2]>,
@@ -99,8 +106,6 @@ pub struct TableDetails {
 /// Facts of an array.
 #[derive(Clone, Debug, Default)]
 pub struct ArrayDetails {
-    /// Bytes in the file, if known.
-    pub stored: Option<u64>,
     /// Its picture, at most as long as [`MemberKind::Array`] said; empty if it could not be made.
     pub png: Vec<u8>,
     /// Width of the picture, at most 256; it is 64 high.
@@ -138,7 +143,7 @@ impl GroupPage {
         *self.size.get_or_init(|| self.written(None).size() as u64)
     }
 
-    /// The page, exactly as long as [`GroupPage::size`] says, with what was learnt of each member.
+    /// The page, exactly as long as [`GroupPage::size`] says, with the facts of each member.
     pub fn render(&self, details: &[Details]) -> Vec<u8> {
         self.written(Some(details)).padded()
     }
@@ -151,19 +156,17 @@ impl GroupPage {
     fn written(&self, details: Option<&[Details]>) -> Html {
         let place = &self.place;
         let mut out = Html::default();
-        let source = place.source_name();
-        let has_images = self.members.iter().any(|one| matches!(one.kind, MemberKind::Array { png: 1.., .. }));
+        let source = source_name(&place.source);
+        let has_images = self.members.iter().any(|member| member.kind.has_picture());
         let title = if place.name == source { source.clone() } else { format!("{} – {source}", place.name) };
         out.begin(&title, has_images);
         let tables = self.of(|kind| matches!(kind, MemberKind::Table | MemberKind::Group));
         let arrays = self.of(|kind| matches!(kind, MemberKind::Array { .. }));
         let others = self.of(|kind| matches!(kind, MemberKind::Other(_)));
-        let many = |is_it: fn(&MemberKind) -> bool| self.members.iter().filter(|member| is_it(&member.kind)).count();
-        let (known, groups) =
-            (many(|kind| matches!(kind, MemberKind::Table)), many(|kind| matches!(kind, MemberKind::Group)));
-        let called = match (known, groups) {
-            (_, 0) => "Tables",
-            (0, _) => "Groups",
+        let groups = self.of(|kind| matches!(kind, MemberKind::Group)).len();
+        let called = match groups {
+            0 => "Tables",
+            _ if groups == tables.len() => "Groups",
             _ => "Tables and groups",
         };
         let sections = [
@@ -176,7 +179,8 @@ impl GroupPage {
             sections.into_iter().filter_map(|(is_there, section)| is_there.then_some(section)).collect();
         place.navigation(&sections, &mut out);
         out.raw("<h1 class=n>").text(&place.name, MOST_NAME).raw("</h1>\n<p class=sub>");
-        let counts = [(known, "table"), (groups, "group"), (arrays.len(), "array"), (others.len(), "other")];
+        let counts =
+            [(tables.len() - groups, "table"), (groups, "group"), (arrays.len(), "array"), (others.len(), "other")];
         let counts = counts.into_iter().filter(|(many, _)| *many > 0).map(|(many, what)| {
             let plural = if many == 1 || what == "other" { "" } else { "s" };
             format!("<b>{}</b> {what}{plural}", count(many as u64))
@@ -194,12 +198,11 @@ impl GroupPage {
         if let Some(link) = &place.findings {
             out.raw("<p class=ok><a href=\"").link(link.as_bytes()).raw("\">Findings of the mount</a></p>\n");
         }
-        let of = |at: usize| details.map(|details| details.get(at).unwrap_or(&Details::Nothing));
         if !tables.is_empty() {
-            list_tables(called, &tables, &of, &mut out);
+            list_tables(called, &tables, details, &mut out);
         }
         if !arrays.is_empty() {
-            list_arrays(&arrays, &of, &mut out);
+            list_arrays(&arrays, details, &mut out);
         }
         if !others.is_empty() {
             out.raw("<h2 id=others>Others</h2>\n<div class=files>");
@@ -225,7 +228,12 @@ impl GroupPage {
     }
 }
 
-/// Writes the name of a member, as a link where there is one.
+/// The facts of a member by its number. `None`: they are not known yet.
+fn facts(details: Option<&[Details]>, at: usize) -> Option<&Details> {
+    Some(details?.get(at).unwrap_or(&Details::Nothing))
+}
+
+/// Writes the name of a member, as a link if it has one.
 fn name(member: &Member, out: &mut Html) {
     match &member.link {
         Some(link) => out.raw("<a class=n href=\"").link(link).raw("\">").text(&member.name, MOST_NAME).raw("</a>"),
@@ -233,12 +241,7 @@ fn name(member: &Member, out: &mut Html) {
     };
 }
 
-fn list_tables<'a>(
-    called: &str,
-    tables: &[(usize, &Member)],
-    of: &dyn Fn(usize) -> Option<&'a Details>,
-    out: &mut Html,
-) {
+fn list_tables(called: &str, tables: &[(usize, &Member)], details: Option<&[Details]>, out: &mut Html) {
     out.raw(&format!("<h2 id=tables>{called}</h2>\n"));
     out.raw("<div class=scroll tabindex=0><table class=\"rows list\"><thead><tr>");
     out.raw("<th scope=col>Name<th scope=col class=r>Rows<th scope=col class=r>Columns<th scope=col>Kept as");
@@ -247,23 +250,17 @@ fn list_tables<'a>(
         out.raw("<tr><th scope=row>");
         name(member, out);
         out.raw("</th>");
-        let is_group = matches!(member.kind, MemberKind::Group);
-        out.part(MOST_TABLE, of(*at), "<td><td><td><td><td><td>", |out, details| {
-            let table = match details {
-                Details::Table(table) => table,
-                Details::Group(members) => {
-                    let of = match members {
-                        0 => "empty group".to_owned(),
-                        1 => "group of 1 member".to_owned(),
-                        many => format!("group of {} members", count(*many)),
-                    };
-                    out.raw(&format!("<td><td><td>{of}<td><td><td>"));
-                    return;
-                }
-                _ => {
-                    out.raw(if is_group { "<td><td><td>group<td><td><td>" } else { "<td><td><td>table<td><td><td>" });
-                    return;
-                }
+        out.part(MOST_TABLE, facts(details, *at), "<td><td><td><td><td><td>", |out, details| {
+            let Details::Table(table) = details else {
+                let kind = match (details, &member.kind) {
+                    (Details::Group(0), _) => "empty group".to_owned(),
+                    (Details::Group(1), _) => "group of 1 member".to_owned(),
+                    (Details::Group(many), _) => format!("group of {} members", count(*many)),
+                    (_, MemberKind::Group) => "group".to_owned(),
+                    _ => "table".to_owned(),
+                };
+                out.raw(&format!("<td><td><td>{kind}<td><td><td>"));
+                return;
             };
             out.raw(&format!("<td class=r>{}<td class=r>{}<td>", count(table.rows), count(table.columns)));
             out.text(&table.format, MOST_FORMAT).raw("<td class=r>");
@@ -280,7 +277,7 @@ fn list_tables<'a>(
     out.raw("</tbody></table></div>\n");
 }
 
-fn list_arrays<'a>(arrays: &[(usize, &Member)], of: &dyn Fn(usize) -> Option<&'a Details>, out: &mut Html) {
+fn list_arrays(arrays: &[(usize, &Member)], details: Option<&[Details]>, out: &mut Html) {
     out.raw("<h2 id=arrays>Arrays</h2>\n<div class=arrays>");
     for (at, member) in arrays {
         let MemberKind::Array { type_name, shape, units, description, png, files } = &member.kind else { continue };
@@ -289,11 +286,6 @@ fn list_arrays<'a>(arrays: &[(usize, &Member)], of: &dyn Fn(usize) -> Option<&'a
         let extents: Vec<String> = shape.iter().map(|extent| count(*extent)).collect();
         let shape = if shape.is_empty() { "one value".to_owned() } else { extents.join(" × ") };
         out.raw("</b><small>").text(&format!("{shape} · {type_name}"), MOST_TEXT);
-        out.part(24, of(*at), "", |out, details| {
-            if let Details::Array(ArrayDetails { stored: Some(stored), .. }) = details {
-                out.raw(" · ").raw(&bytes(*stored));
-            }
-        });
         if let Some(units) = units.as_ref().filter(|units| !units.is_empty()) {
             out.raw(" · <b class=n>").text(units, MOST_TEXT).raw("</b>");
         }
@@ -302,7 +294,8 @@ fn list_arrays<'a>(arrays: &[(usize, &Member)], of: &dyn Fn(usize) -> Option<&'a
             out.raw("<p class=n>").text(&table::one_line(description), MOST_TEXT).raw("</p>");
         }
         out.raw("</div><div>");
-        out.part(MOST_IMAGE + png.div_ceil(3) * 4, of(*at).filter(|_| *png > 0), "", |out, details| {
+        let details = facts(details, *at).filter(|_| *png > 0);
+        out.part(MOST_IMAGE + png.div_ceil(3) * 4, details, "", |out, details| {
             let Details::Array(array) = details else { return };
             if array.png.is_empty() {
                 return;

@@ -15,7 +15,7 @@ const SHORTEST_PADDING: usize = "<!---->".len();
 /// Bytes of the longest path that the system takes.
 const LONGEST_PATH: usize = 4096;
 
-/// A page that is being written: in full, or only measured, before what is made of values is known.
+/// A page being written: in full, or only measured while the parts made of values are not known.
 #[derive(Debug, Default)]
 pub struct Html {
     text: String,
@@ -38,15 +38,15 @@ impl Html {
         self
     }
 
-    /// Writes a relative link to a file of this name or path; none, if no path is so long.
+    /// Writes a relative link to a file of this name or path; `#` for one longer than any path of the system.
     pub fn link(&mut self, path: &[u8]) -> &mut Self {
         let link = if path.len() > LONGEST_PATH { "#".to_owned() } else { percent_encoded(path) };
         self.text.push_str(&link);
         self
     }
 
-    /// Writes a part that is made of values: what `write` writes, or `instead` where that is over `most` bytes long.
-    /// Without `data`, the part is only measured.
+    /// Writes a part made of values by `write`, or `instead` if that part is longer than `most` bytes. Without `data`,
+    /// only measures the part.
     pub fn part<T>(&mut self, most: usize, data: Option<T>, instead: &str, write: impl FnOnce(&mut Self, T)) {
         self.reserved += most;
         let Some(data) = data else { return };
@@ -75,7 +75,7 @@ impl Html {
 
     /// Writes the beginning of a page. `images`: whether it has pictures as PNG.
     pub fn begin(&mut self, title: &str, images: bool) {
-        // The one style is named by its hash: whatever a name may contain, no other applies.
+        // The policy names the style by its hash, so no style in a name applies.
         let hash = STANDARD.encode(Sha256::digest(STYLE));
         let images = if images { "; img-src data:" } else { "" };
         self.raw(

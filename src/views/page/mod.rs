@@ -1,11 +1,11 @@
 //! Pages to look at: one HTML file for a table, a group, or a whole source. No script, no request, inline SVG.
 //!
-//! A page is written twice by the same code: once without values, to measure it, and once with them. What is made of
-//! values has a bound, so that the size is known before any is read.
+//! The same code writes a page twice: without values, to measure it, and with them. Parts made of values have a bound,
+//! so the size is known before any value is read.
 //!
 //! | part | task |
 //! | --- | --- |
-//! | `look` | what is known of a table's values without a pass: statistics of blocks, and a sample |
+//! | `look` | facts of a table's values without a pass: statistics of blocks, and a sample |
 //! | `html` | escaped texts of bounded length, beginning and end of a page |
 //! | `svg` | pictures of columns |
 //! | `snippets` | lines to read a table in several languages |
@@ -22,7 +22,7 @@ mod table;
 mod tests;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bstr::BString;
 
@@ -41,7 +41,7 @@ const MOST_NAME: usize = 240;
 /// Most files that a page links to.
 const MOST_FILES: usize = 100;
 
-/// Where a page lies, and what lies beside it.
+/// The place of a page, and the files beside it.
 #[derive(Clone, Debug, Default)]
 pub struct PagePlace {
     /// The pages above, outermost first: name and relative link. Without links in a page that is written to a file.
@@ -68,19 +68,15 @@ pub struct PagePlace {
 }
 
 impl PagePlace {
-    /// The name of the source.
-    fn source_name(&self) -> String {
-        self.source.file_name().unwrap_or(self.source.as_os_str()).to_string_lossy().into_owned()
-    }
-
-    /// Writes the way back, and links to the sections of the page.
+    /// Writes links to the pages above, and to the sections of the page.
     fn navigation(&self, sections: &[(&str, &str)], out: &mut Html) {
         out.raw("<nav><span>");
         for (name, link) in &self.above {
             match link {
-                Some(link) => out.raw("<a class=n href=\"").link(link).raw("\">").text(name, MOST_NAME).raw("</a> › "),
-                None => out.raw("<span class=n>").text(name, MOST_NAME).raw("</span> › "),
+                Some(link) => out.raw("<a class=n href=\"").link(link).raw("\">").text(name, MOST_NAME).raw("</a>"),
+                None => out.raw("<span class=n>").text(name, MOST_NAME).raw("</span>"),
             };
+            out.raw(" › ");
         }
         out.raw("</span><span class=jump>");
         for (link, name) in sections {
@@ -89,7 +85,7 @@ impl PagePlace {
         out.raw("</span></nav>\n");
     }
 
-    /// Writes when the source was changed.
+    /// Writes the time of the source's last change.
     fn changed(&self, out: &mut Html) {
         out.raw(" · changed ").raw(&look::words::minute(self.modified)).raw(" UTC");
     }
@@ -120,4 +116,9 @@ impl PagePlace {
         }
         out.raw("</div>\n");
     }
+}
+
+/// The name of a source, as pages show it.
+pub fn source_name(source: &Path) -> String {
+    source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned()
 }

@@ -76,7 +76,7 @@ impl TablePage {
     fn written(&self, known: Option<Known>) -> Html {
         let (table, place) = (self.table.as_ref(), &self.place);
         let mut out = Html::default();
-        let source = place.source_name();
+        let source = super::source_name(&place.source);
         out.begin(&format!("{} – {source}", place.name), false);
         let columns = table.columns.len();
         place.navigation(

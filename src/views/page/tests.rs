@@ -248,7 +248,7 @@ fn groups_show_their_members() {
         ..TableDetails::default()
     };
     let table = TableDetails { decoded: Some(u64::MAX), times: Some([i64::MIN, i64::MAX]), ..table };
-    let image = ArrayDetails { stored: Some(u64::MAX), png: vec![7; 1000], width: 256, sentence: "\"".repeat(300) };
+    let image = ArrayDetails { png: vec![7; 1000], width: 256, sentence: "\"".repeat(300) };
     for details in [
         vec![],
         vec![Details::Table(table.clone()), Details::Table(table), Details::Array(image)],

@@ -13,6 +13,7 @@ use crate::cli::rows::Output;
 use crate::session;
 use crate::session::pages::PageAt;
 use crate::source::Interrupt;
+use crate::views::page::source_name;
 
 /// Options of a page.
 #[derive(Debug, Args)]
@@ -32,23 +33,25 @@ pub(super) struct PageOptions {
 /// # Errors
 /// If the place has no page, or the page cannot be written.
 pub(super) fn write(place: &Place, options: &PageOptions, interrupt: &Interrupt) -> Result<(), Error> {
-    let failed = |error: session::Error| match error {
+    let output = options.output.as_deref().map(Output::new).transpose()?;
+    let page = page_of(place, interrupt).map_err(|error| match error {
         session::Error::NotFound => Error::Usage(format!("{}: only tables, groups and files have a page", place.name)),
         error => place.failed(error),
-    };
-    let output = options.output.as_deref().map(Output::new).transpose()?;
+    })?;
+    match output {
+        Some(output) => output.write(|file| file.write_all(&page).map_err(Error::io("output"))).map(|_| ()),
+        None => Out::new().write_all(&page).map_err(Error::io("standard output")),
+    }
+}
+
+fn page_of(place: &Place, interrupt: &Interrupt) -> Result<Vec<u8>, session::Error> {
     let path = place.in_file();
-    let source = place.spot.source().ok_or(session::Error::NotFound).map_err(failed)?;
-    let source = source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned();
+    let source = source_name(&place.spot.source().ok_or(session::Error::NotFound)?);
     let mut above: Vec<String> = std::iter::once(source).collect();
     above.extend(path.split_str("/").filter(|name| !name.is_empty()).map(|name| name.to_str_lossy().into_owned()));
     // The last one is the page itself.
     above.pop();
     let above = above.into_iter().map(|name| (name, None)).collect();
-    let page = place.spot.page(PageAt { path: path.into(), above, ..PageAt::default() }, interrupt).map_err(failed)?;
-    let page = page.render(&place.spot, true, interrupt).map_err(failed)?;
-    match output {
-        Some(output) => output.write(|file| file.write_all(&page).map_err(Error::io("output"))).map(|_| ()),
-        None => Out::new().write_all(&page).map_err(Error::io("standard output")),
-    }
+    let page = place.spot.page(PageAt { path: path.into(), above, ..PageAt::default() }, interrupt)?;
+    page.render(&place.spot, true, interrupt)
 }
