@@ -35,7 +35,7 @@ pub use rows::{
     AbsentRows, BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, DecodedRows, EdgeRows, Edges, EncodedRows,
     EndRows, EvenRows, HeldRows, JsonRows, LabelRows, Linear, ListRows, MaskedRows, NanRows, NestedJson, PackedRows,
     Packing, PaddedRows, PartRows, PresentRows, RecodedRows, RunRows, Samples, SpreadRows, StringRows, TextEncoding,
-    TimeRows, TypedRows, UnitCount, Variant, common_type, labelled_runs, nan_in,
+    TimeRows, TypedRows, UnitCount, Variant, common_type, labelled_runs, nan_in, per_second,
 };
 pub use search_index::{AbsenceReason, AbsentIndex, BloomScheme, IndexContent, IndexForm, SearchIndex, ShownLabels};
 pub use similar::did_you_mean;

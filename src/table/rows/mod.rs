@@ -26,7 +26,7 @@ pub use masked::MaskedRows;
 pub use nan::{NanRows, nan_in};
 pub use numbers::{
     BitRows, CastRows, EdgeRows, Edges, EncodedRows, EvenRows, Linear, PackedRows, Packing, RecodedRows, Samples,
-    TimeRows, TypedRows, UnitCount, common_type,
+    TimeRows, TypedRows, UnitCount, common_type, per_second,
 };
 pub use offsets::{EndRows, JsonRows, ListRows, NestedJson, PresentRows, StringRows};
 pub use padded::PaddedRows;

@@ -1,7 +1,10 @@
-//! *Read it*: a few lines for each language, with paths and names quoted as it wants them.
+//! *Read it*: a few lines for each language, with paths and names in its quotes.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use arrow_schema::DataType;
 
 use super::PagePlace;
 use super::html::Html;
@@ -11,7 +14,7 @@ use crate::views::printable;
 /// Most bytes of a tab's lines.
 const MOST: usize = 4000;
 
-/// Writes tabs, each with a language and its lines. They work without a script: radio buttons choose what is shown.
+/// Writes tabs, each with a language and its lines. They work without a script: radio buttons choose the tab.
 pub fn tabs(snippets: &[(&'static str, String)], out: &mut Html) {
     out.raw("<div class=tabs>");
     for (at, (language, _)) in snippets.iter().enumerate() {
@@ -31,7 +34,7 @@ pub fn tabs(snippets: &[(&'static str, String)], out: &mut Html) {
 
 /// The directory of a page: in its mount, or in one that the first lines make.
 fn directory(place: &PagePlace) -> PathBuf {
-    place.mounted.clone().unwrap_or_else(|| PathBuf::from("mnt").join(std::ffi::OsStr::from_bytes(&place.path)))
+    place.mounted.clone().unwrap_or_else(|| PathBuf::from("mnt").join(OsStr::from_bytes(&place.path)))
 }
 
 /// The table or group as an argument of commands, quoted for a shell.
@@ -50,35 +53,51 @@ fn mounting(place: &PagePlace) -> Option<(&'static str, String)> {
     place.mounted.is_none().then(|| ("mount", format!("mkdir -p mnt && hepfs mount {source} mnt")))
 }
 
-/// Whether a text has nothing that a page would have to show as an escape.
+/// Whether a page shows a text without an escape.
 fn is_plain(text: &str) -> bool {
     !text.contains('\u{fffd}') && printable(text) == text
+}
+
+/// A path as text, if a page shows it without an escape.
+fn plain(path: &Path) -> Option<&str> {
+    path.to_str().filter(|path| is_plain(path))
+}
+
+/// Whether a file of this name lies beside the page.
+fn has(place: &PagePlace, name: &str) -> bool {
+    place.files.iter().any(|(file, _)| file == name)
+}
+
+/// The file of a column that ends with this suffix.
+fn file_of(place: &PagePlace, column: &Column, suffix: &str) -> Option<PathBuf> {
+    let file = place.columns.get(&column.name)?.iter().find(|file| file.ends_with(suffix.as_bytes()))?;
+    Some(directory(place).join(OsStr::from_bytes(file)))
+}
+
+/// The type of a column of numbers that measure or count something.
+fn number_type(column: &Column) -> Option<&DataType> {
+    let data_type = column.rows.as_ref().ok()?.data_type();
+    Some(data_type).filter(|data_type| data_type.is_numeric() && !column.is_label && column.times().is_none())
 }
 
 /// How to read a table.
 pub fn of_table(table: &Table, place: &PagePlace) -> Vec<(&'static str, String)> {
     let mut all: Vec<(&'static str, String)> = Vec::new();
     let directory = directory(place);
-    let has = |name: &str| place.files.iter().any(|(file, _)| file == name);
     let shown = table.columns.iter().filter(|column| column.in_table && is_plain(&column.name.to_string()));
     let shown: Vec<&Column> = shown.collect();
-    let is_number = |column: &&&Column| {
-        let rows = column.rows.as_ref().map(|rows| rows.data_type().clone());
-        !column.is_label && rows.is_ok_and(|data_type| data_type.is_numeric() && column.times().is_none())
-    };
-    // A number, best one that is measured.
-    let is_float =
-        |column: &&&Column| is_number(column) && column.rows.as_ref().is_ok_and(|rows| rows.data_type().is_floating());
-    let example = shown.iter().find(is_float).or_else(|| shown.iter().find(is_number));
+    // Floats first: they are measured.
+    let floats = shown.iter().find(|column| number_type(column).is_some_and(DataType::is_floating));
+    let example = floats.or_else(|| shown.iter().find(|column| number_type(column).is_some()));
     let (number, any) = (example.is_some(), example.or(shown.first()));
     let name = any.map(|column| column.name.to_string());
-    let path = |file: &str| Some(directory.join(file).to_str()?.to_owned()).filter(|path| is_plain(path));
-    if let (true, Some(path), Some(name)) = (has("table.parquet"), path("table.parquet"), &name) {
-        let from = sql(&glob_escaped(&path));
+    let parquet = directory.join("table.parquet");
+    if let (true, Some(path), Some(name)) = (has(place, "table.parquet"), plain(&parquet), &name) {
+        let from = sql(&glob_escaped(path));
         let lines = format!("SUMMARIZE FROM {from};");
         let more = number.then(|| format!("\nSELECT avg({0}), max({0}) FROM {from};", sql_name(name)));
         all.push(("DuckDB", lines + &more.unwrap_or_default()));
-        let (text, column) = (python(&path), python(name));
+        let (text, column) = (python(path), python(name));
         let lines = format!("import pandas\nframe = pandas.read_parquet({text}, columns=[{column}])");
         all.push(("pandas", lines));
         let act = if number { "mean()" } else { "n_unique()" };
@@ -92,18 +111,14 @@ pub fn of_table(table: &Table, place: &PagePlace) -> Vec<(&'static str, String)>
         // Python's escapes are those of R as well.
         all.push(("R", format!("frame <- arrow::read_parquet({text}, col_select = {column})")));
     }
-    let file_of = |suffix: &str| {
-        any.and_then(|column| place.columns.get(&column.name)?.iter().find(|file| file.ends_with(suffix.as_bytes())))
-    };
-    let file_of = |suffix: &str| file_of(suffix).map(|file| directory.join(std::ffi::OsStr::from_bytes(file)));
-    if let Some(path) = file_of(".npy").and_then(|path| path.to_str().map(str::to_owned)).filter(|path| is_plain(path))
-    {
-        let lines = format!("import numpy\nvalues = numpy.load({}, mmap_mode=\"r\")", python(&path));
+    let [npy, txt] = [".npy", ".txt"].map(|suffix| file_of(place, any?, suffix));
+    if let Some(path) = npy.as_deref().and_then(plain) {
+        let lines = format!("import numpy\nvalues = numpy.load({}, mmap_mode=\"r\")", python(path));
         all.push(("NumPy", lines));
     }
-    if let Some(path) = file_of(".txt").filter(|_| number) {
+    if let Some(path) = txt.filter(|_| number) {
         all.push(("shell", format!("sort -g {} | tail -3", shell(path.as_os_str().as_bytes()))));
-    } else if has("head.csv") {
+    } else if has(place, "head.csv") {
         all.push(("shell", format!("cat {}", shell(directory.join("head.csv").as_os_str().as_bytes()))));
     }
     let argument = argument(place);
@@ -118,7 +133,7 @@ pub fn of_table(table: &Table, place: &PagePlace) -> Vec<(&'static str, String)>
     };
     all.push(("no mount", lines));
     if let Some(mounting) = mounting(place) {
-        // Without a mount, what needs none comes first.
+        // Without a mount, the lines that need no mount come first.
         all.rotate_right(1);
         all.insert(1, mounting);
     }
@@ -145,22 +160,22 @@ pub fn of_group(place: &PagePlace) -> Vec<(&'static str, String)> {
 
 /// A word of a shell.
 fn shell(text: &[u8]) -> String {
-    let is_safe = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./:@%+,".contains(byte);
+    let is_safe = text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:@%+,".contains(byte));
     match std::str::from_utf8(text) {
-        Ok(word) if !text.is_empty() && text.iter().all(is_safe) && text[0] != b'-' => word.to_owned(),
+        Ok(word) if is_safe && !text.is_empty() && !text.starts_with(b"-") => word.to_owned(),
         Ok(word) if printable(word) == word => format!("'{}'", word.replace('\'', "'\\''")),
         _ => {
-            let byte = |byte: &u8| match byte {
+            // Bash reads two digits of an escape, so a digit behind them stays one.
+            let escaped = text.iter().map(|byte| match byte {
                 b' '..=b'~' if !b"'\\".contains(byte) => char::from(*byte).to_string(),
                 other => format!("\\x{other:02x}"),
-            };
-            // Two digits are all that bash reads, so what follows is not taken for more.
-            format!("$'{}'", text.iter().map(byte).collect::<String>())
+            });
+            format!("$'{}'", escaped.collect::<String>())
         }
     }
 }
 
-/// A string of Python and of R. What would reorder a line was refused.
+/// A string of Python and of R. The text is [plain](is_plain).
 fn python(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

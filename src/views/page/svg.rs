@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::html::Html;
 use super::look::{
-    Bars, BarsOf, ColumnLook, Counted, Form, Kind, Label, Labels, Number, Numbers, Order, Picture, Scale, Stretch,
-    Trace, Values, Width, words,
+    Bars, BarsOf, ColumnLook, Counted, Form, Kind, Label, Labels, Number, Numbers, Order, Picture, Scale, Trace,
+    Values, Width, words,
 };
 use crate::activity::words::count;
 use arrow_schema::DataType;
@@ -14,7 +14,7 @@ use arrow_schema::DataType;
 const WIDTH: usize = 640;
 const HEIGHT: i64 = 104;
 
-/// Height of the part that shows values over the rows; the strip of what is missing lies below.
+/// Height of the part that shows values over the rows; the strip of missing values lies below.
 const OVER: i64 = 88;
 
 /// Most bytes of a name within a sentence.
@@ -23,7 +23,7 @@ const MOST_NAME: usize = 48;
 /// Most bytes of a label.
 const MOST_LABEL: usize = 80;
 
-/// Where a bar begins, out of so many.
+/// Where one of `bars` bars begins.
 fn at(bar: usize, bars: usize) -> usize {
     bar * WIDTH / bars.max(1)
 }
@@ -31,8 +31,7 @@ fn at(bar: usize, bars: usize) -> usize {
 /// Most bytes of texts around the pictures of a column, and of its figures.
 const MOST_AROUND: usize = 1_100;
 
-/// Most bytes of the pictures and figures of a column of `rows` rows, whatever its values are. None of its parts is as
-/// long as that at once.
+/// Most bytes of the pictures and figures of a column of `rows` rows, for any values.
 pub fn most_bytes(data_type: &DataType, nullable: bool, rows: u64) -> usize {
     let digits = rows.checked_ilog10().unwrap_or(0) as usize + 1;
     let kind = Kind::of(data_type);
@@ -53,7 +52,7 @@ pub fn most_bytes(data_type: &DataType, nullable: bool, rows: u64) -> usize {
         Kind::Booleans => 64 * 6,
         _ => 64 * (6 + 7 + 5),
     };
-    // Only what varies in length has stretches of several lengths.
+    // Only stretches of values that vary in length are cut short.
     let is_coded = matches!(data_type, DataType::Dictionary(..));
     let lengths = if matches!(kind, Kind::Labels | Kind::Lengths) && !is_coded { 64 * 5 } else { 0 };
     let gaps = if nullable || kind == Kind::Real { 64 * 8 + 64 * 5 } else { 0 };
@@ -135,45 +134,16 @@ impl Drawn<'_> {
             49..65 => 1,
             _ => 2,
         };
-        // All values alike are a bar in the middle.
-        let place = |bar: usize| if many == 1 { 312..328 } else { at(bar, many)..at(bar + 1, many) - gap };
-        let heights = bars.counts.iter().map(|rows| match rows {
-            0 => 0,
-            rows => part(*rows, greatest, HEIGHT - 4).max(2),
+        let drawn = bars.counts.iter().enumerate().map(|(bar, rows)| {
+            // All values alike are a bar in the middle.
+            let place = if many == 1 { 312..328 } else { at(bar, many)..at(bar + 1, many) - gap };
+            let height = if *rows == 0 { 0 } else { part(*rows, greatest, HEIGHT - 4).max(2) };
+            (place, height)
         });
         out.raw("<path class=bar d=\"");
-        areas(heights.enumerate().map(|(bar, height)| (place(bar), height)), HEIGHT, out);
+        areas(drawn, HEIGHT, out);
         out.raw("\"/></svg>");
-        let mut said = match (bars.of, bars.rises) {
-            (BarsOf::Times, true) => "rows over time".to_owned(),
-            (BarsOf::Times, false) => "sampled rows over time".to_owned(),
-            (BarsOf::Lengths, _) => "values in a list".to_owned(),
-            (BarsOf::Bytes, _) => "bytes of a text, nearly all differ".to_owned(),
-            (BarsOf::Values, _) => String::new(),
-        };
-        let mut say = |text: String| {
-            said.push_str(if said.is_empty() { "" } else { ", " });
-            said.push_str(&text);
-        };
-        match bars.width {
-            _ if bars.of == BarsOf::Times => {}
-            Width::One if many > 1 && bars.of == BarsOf::Values => {
-                let empty = bars.counts.iter().filter(|count| **count == 0).count();
-                say(if (1..20).contains(&empty) {
-                    format!("a bar a value, {empty} empty")
-                } else {
-                    "a bar a value".into()
-                });
-            }
-            Width::Whole(width) => say(format!("{} values a bar", count(width))),
-            Width::One | Width::Part => {}
-        }
-        if bars.scale == Scale::Log {
-            say("log scale".into());
-        }
-        if bars.outside as f64 >= all as f64 * 5e-4 {
-            say(format!("{} outside", share(bars.outside, all)));
-        }
+        let said = about(bars, all);
         if from == to {
             let said = if said.is_empty() { from.to_owned() } else { format!("{from} {said}") };
             axis(["", &said, ""], out);
@@ -184,8 +154,7 @@ impl Drawn<'_> {
 
     /// Writes the shares of true and false.
     fn split(&self, labels: &Labels, out: &mut Html) {
-        let of = |text: &str| labels.commonest.iter().find(|label| label.text == text).map_or(0, |label| label.count);
-        let (trues, falses) = (of("true"), of("false"));
+        let [trues, falses] = ["true", "false"].map(|text| labels.named(text).map_or(0, |label| label.count));
         let all = trues + falses;
         out.raw(&format!("<svg class=split role=img data-counts={trues},{falses}><title>Shares of "));
         self.named(out);
@@ -199,27 +168,15 @@ impl Drawn<'_> {
     fn labels(&self, labels: &Labels, out: &mut Html) {
         let greatest = labels.commonest.first().map_or(1, |label| label.count).max(labels.others[1]);
         out.raw("<ol class=cats>");
-        let mut bar = |class: &str, text: &dyn Fn(&mut Html), rows: u64| {
-            out.raw(&format!("<li data-count={rows}>"));
-            text(out);
-            let (width, part) = (percent(rows, greatest), share(rows, labels.rows));
-            out.raw(&format!("<svg aria-hidden=true><rect class={class} width={width}% height=9 /></svg>"));
-            out.raw(&format!("<span>{part}</span>"));
-        };
-        for label in &labels.commonest {
-            bar(
-                "bar",
-                &|out| {
-                    out.raw("<b>");
-                    let text = if label.text.is_empty() { "(empty)" } else { &label.text };
-                    out.text(text, MOST_LABEL).raw("</b>");
-                },
-                label.count,
-            );
+        for Label { text, count, .. } in &labels.commonest {
+            let text = if text.is_empty() { "(empty)" } else { text };
+            out.raw(&format!("<li data-count={count}><b>")).text(text, MOST_LABEL).raw("</b>");
+            label_bar("bar", *count, greatest, labels.rows, out);
         }
-        if labels.others[0] > 0 {
-            let text = format!("<em>{} more</em>", count(labels.others[0]));
-            bar("s2", &|out| _ = out.raw(&text), labels.others[1]);
+        let [others, rows] = labels.others;
+        if others > 0 {
+            out.raw(&format!("<li data-count={rows}><em>{} more</em>", count(others)));
+            label_bar("s2", rows, greatest, labels.rows, out);
         }
         out.raw("</ol>");
     }
@@ -275,33 +232,29 @@ impl Drawn<'_> {
         let many = trace.stretches.len();
         out.raw(&format!(" over the rows: least, median and greatest value of {many} stretches"));
         self.sentence(out);
-        let ends = trace.ends.unwrap_or([0.0, 0.0]);
-        let scaled = |value: f64| if trace.scale == Scale::Log { value.ln() } else { value };
-        let [low, high] = ends.map(scaled);
-        let y = |value: f64| {
-            // Halves, since the span of two floats may be none. All values alike lie in the middle.
-            let share = (scaled(value) / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
-            let share = if share.is_nan() { 0.5 } else { share.clamp(0.0, 1.0) };
-            OVER - 2 - (share * (OVER - 4) as f64).round() as i64
-        };
+        let ends = trace.ends.unwrap_or([0.0, 0.0]).map(|end| scaled(end, trace.scale));
         let (mut band, mut medians) = (String::new(), String::new());
-        let drawn = trace.stretches.iter().map(|stretch| stretch.values.map(|values| values.map(y)));
+        let drawn = trace.stretches.iter().map(|stretch| {
+            let values = stretch.values?;
+            Some(values.map(|value| height(scaled(value, trace.scale), ends)))
+        });
         let drawn: Vec<Option<[i64; 3]>> = drawn.collect();
         for run in runs(&drawn) {
             let stretches =
-                || run.clone().filter_map(|stretch| Some((at(stretch, many), at(stretch + 1, many), drawn[stretch]?)));
-            for (number, (start, end, [low, _, high])) in stretches().enumerate() {
+                run.clone().filter_map(|stretch| Some((at(stretch, many), at(stretch + 1, many), drawn[stretch]?)));
+            let stretches: Vec<(usize, usize, [i64; 3])> = stretches.collect();
+            for (number, &(start, end, [low, _, high])) in stretches.iter().enumerate() {
                 // A band is at least two units high.
                 let top = high.min(low - 2);
                 band.push_str(&if number == 0 { format!("M{start} {top}") } else { format!("V{top}") });
                 band.push_str(&format!("h{}", end - start));
             }
-            for (start, end, [low, ..]) in stretches().collect::<Vec<_>>().into_iter().rev() {
+            for &(start, end, [low, ..]) in stretches.iter().rev() {
                 band.push_str(&format!("V{low}h-{}", end - start));
             }
             // From middle to middle: the first place, then how far it is to the next.
             let mut before: Option<(i64, i64)> = None;
-            for (start, end, [_, median, _]) in stretches() {
+            for (start, end, [_, median, _]) in stretches {
                 let middle = (start + end) as i64 / 2;
                 match before.replace((middle, median)) {
                     None => medians.push_str(&format!("M{middle} {median}l")),
@@ -324,11 +277,10 @@ impl Drawn<'_> {
 
     /// Draws the share of true over the rows.
     fn trues(&self, labels: &Labels, trace: &Trace, out: &mut Html) -> String {
-        let none = Vec::new();
-        let over = |text: &str| labels.commonest.iter().find(|label| label.text == text).map_or(&none, |one| &one.over);
-        let (trues, falses) = (over("true"), over("false"));
+        let counts = ["true", "false"].map(|text| labels.named(text));
         let shares = (0..trace.stretches.len()).map(|at| {
-            let [yes, no] = [trues, falses].map(|over| over.get(at).copied().unwrap_or(0) as f64);
+            let [yes, no] =
+                counts.map(|label| label.and_then(|label| label.over.get(at)).map_or(0.0, |rows| *rows as f64));
             if yes + no > 0.0 { yes / (yes + no) } else { 0.0 }
         });
         let shares: Vec<f64> = shares.collect();
@@ -338,7 +290,7 @@ impl Drawn<'_> {
         out.raw(&format!(" over the rows: share of true, 0 to {top_said}"));
         self.sentence(out);
         out.raw("<path class=band d=\"");
-        self.skyline(shares.iter().map(|share| share / top), out);
+        skyline(shares.iter().map(|share| share / top), out);
         out.raw("\"/>");
         format!("true: 0 to {top_said}")
     }
@@ -353,45 +305,95 @@ impl Drawn<'_> {
         // Each is drawn with all below it, the highest first, so that lower ones cover it.
         for last in (0..labels.commonest.len()).rev() {
             let below: &[Label] = &labels.commonest[..=last];
-            let share = |(at, rows): (usize, u64)| {
+            let shares = trace.stretches.iter().enumerate().map(|(at, stretch)| {
                 let sum: u64 = below.iter().filter_map(|label| label.over.get(at)).sum();
-                if rows > 0 { sum as f64 / rows as f64 } else { 0.0 }
-            };
+                if stretch.rows > 0 { sum as f64 / stretch.rows as f64 } else { 0.0 }
+            });
             out.raw(&format!("<path class=s{last} d=\""));
-            self.skyline(trace.stretches.iter().map(|stretch| stretch.rows).enumerate().map(share), out);
+            skyline(shares, out);
             out.raw("\"/>");
         }
         String::new()
     }
 
-    /// Draws shares of the height as one area.
-    fn skyline(&self, shares: impl ExactSizeIterator<Item = f64>, out: &mut Html) {
-        let many = shares.len();
-        let height = |share: f64| (share.clamp(0.0, 1.0) * OVER as f64).round() as i64;
-        areas(
-            shares.enumerate().map(|(stretch, share)| (at(stretch, many)..at(stretch + 1, many), height(share))),
-            OVER,
-            out,
-        );
-    }
-
-    /// Draws what is missing or no number, by share.
+    /// Draws the shares of missing values and NaN.
     fn missing(&self, trace: &Trace, out: &mut Html) {
         out.raw(&format!("<path class=base d=\"M0 {0}H{WIDTH}\"/>", HEIGHT - 1));
-        let gaps = |stretch: &Stretch| stretch.missing + stretch.nans;
-        if trace.stretches.iter().all(|stretch| gaps(stretch) == 0) {
+        if trace.stretches.iter().all(|stretch| stretch.gaps() == 0) {
             return;
         }
         let many = trace.stretches.len();
-        let height = |stretch: &Stretch| match gaps(stretch) {
-            0 => 0,
-            missing => part(missing, stretch.rows, 12).clamp(3, 12),
-        };
+        let bars = trace.stretches.iter().enumerate().map(|(bar, stretch)| {
+            let height = match stretch.gaps() {
+                0 => 0,
+                gaps => part(gaps, stretch.rows, 12).clamp(3, 12),
+            };
+            (at(bar, many)..at(bar + 1, many), height)
+        });
         out.raw("<path class=miss d=\"");
-        let all = trace.stretches.iter().enumerate();
-        areas(all.map(|(at_, stretch)| (at(at_, many)..at(at_ + 1, many), height(stretch))), HEIGHT, out);
+        areas(bars, HEIGHT, out);
         out.raw("\"/>");
     }
+}
+
+/// Describes bars, below them.
+fn about(bars: &Bars, all: u64) -> String {
+    let mut said: Vec<String> = Vec::new();
+    match (bars.of, bars.rises) {
+        (BarsOf::Times, true) => said.push("rows over time".to_owned()),
+        (BarsOf::Times, false) => said.push("sampled rows over time".to_owned()),
+        (BarsOf::Lengths, _) => said.push("values in a list".to_owned()),
+        (BarsOf::Bytes, _) => said.push("bytes of a text, nearly all differ".to_owned()),
+        (BarsOf::Values, _) => {}
+    }
+    match bars.width {
+        _ if bars.of == BarsOf::Times => {}
+        Width::One if bars.counts.len() > 1 && bars.of == BarsOf::Values => {
+            said.push("a bar a value".to_owned());
+            let empty = bars.counts.iter().filter(|count| **count == 0).count();
+            if (1..20).contains(&empty) {
+                said.push(format!("{empty} empty"));
+            }
+        }
+        Width::Whole(width) => said.push(format!("{} values a bar", count(width))),
+        Width::One | Width::Part => {}
+    }
+    if bars.scale == Scale::Log {
+        said.push("log scale".to_owned());
+    }
+    if bars.outside as f64 >= all as f64 * 5e-4 {
+        said.push(format!("{} outside", share(bars.outside, all)));
+    }
+    said.join(", ")
+}
+
+/// Writes the bar and the share of a label.
+fn label_bar(class: &str, rows: u64, greatest: u64, all: u64, out: &mut Html) {
+    let width = percent(rows, greatest);
+    out.raw(&format!("<svg aria-hidden=true><rect class={class} width={width}% height=9 /></svg>"));
+    out.raw(&format!("<span>{}</span>", share(rows, all)));
+}
+
+/// A value, or its logarithm.
+fn scaled(value: f64, scale: Scale) -> f64 {
+    if scale == Scale::Log { value.ln() } else { value }
+}
+
+/// Where a value lies between the ends of the axis over the rows, counted downwards.
+fn height(value: f64, [low, high]: [f64; 2]) -> i64 {
+    // Halves, since the span of two floats may overflow. All values alike lie in the middle.
+    let share = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
+    let share = if share.is_nan() { 0.5 } else { share.clamp(0.0, 1.0) };
+    OVER - 2 - (share * (OVER - 4) as f64).round() as i64
+}
+
+/// Draws shares of the height as one area.
+fn skyline(shares: impl ExactSizeIterator<Item = f64>, out: &mut Html) {
+    let many = shares.len();
+    let bars = shares.enumerate().map(|(stretch, share)| {
+        (at(stretch, many)..at(stretch + 1, many), (share.clamp(0.0, 1.0) * OVER as f64).round() as i64)
+    });
+    areas(bars, OVER, out);
 }
 
 /// Draws bars of these heights that stand on a line, each at its place: those without a gap as one area.

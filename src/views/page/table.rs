@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::html::Html;
 use super::look::{ColumnLook, EdgeRows};
 use super::svg::{Drawn, figures, most_bytes};
-use super::{Cell, Look, MOST_PICTURES, PagePlace, Plain, edge_rows, snippets};
+use super::{Cell, Look, MOST_NAME, MOST_PICTURES, PagePlace, Plain, edge_rows, snippets, source_name};
 use crate::activity::words::{bytes, count};
 use crate::store::decode::fixed_width;
 use crate::table::{Column, Table, arrow_name};
@@ -17,8 +17,7 @@ use crate::views::metadata::attributes_value;
 /// Most columns that a page lists.
 const MOST_COLUMNS: usize = 2000;
 
-/// Most bytes of a name, of a description, and of other texts.
-const MOST_NAME: usize = 240;
+/// Most bytes of a description, and of other texts.
 const MOST_DESCRIPTION: usize = 600;
 const MOST_TEXT: usize = 240;
 
@@ -33,11 +32,11 @@ const MOST_UNREAD: usize = 300;
 const MOST_CELL: usize = 76;
 const MOST_CELL_TEXT: usize = 60;
 
-/// Most bytes of what the page says of its sample.
+/// Most bytes of the note about the sample.
 const MOST_NOTE: usize = 800;
 
-/// The page of a table. Its size follows from the schema alone: what is made of values has a bound, and the rest is
-/// padded.
+/// The page of a table. Its size follows from the schema alone: parts made of values have a bound, and a comment pads
+/// them to it.
 #[derive(Debug)]
 pub struct TablePage {
     table: Arc<Table>,
@@ -76,7 +75,7 @@ impl TablePage {
     fn written(&self, known: Option<Known>) -> Html {
         let (table, place) = (self.table.as_ref(), &self.place);
         let mut out = Html::default();
-        let source = super::source_name(&place.source);
+        let source = source_name(&place.source);
         out.begin(&format!("{} – {source}", place.name), false);
         let columns = table.columns.len();
         place.navigation(
@@ -143,14 +142,9 @@ impl TablePage {
 
     fn findings(&self, out: &mut Html) {
         let findings = &self.table.findings;
-        let link = |out: &mut Html| {
-            if let Some(link) = &self.place.findings {
-                out.raw(" <a href=\"").link(link.as_bytes()).raw("\">All findings of the mount</a>");
-            }
-        };
         if findings.is_empty() {
             out.raw("<p class=ok>No findings: the table keeps the rules of its format, as far as was looked.");
-            link(out);
+            self.link_findings(out);
             out.raw("</p>\n");
             return;
         }
@@ -167,11 +161,18 @@ impl TablePage {
             out.raw(&format!("<li>{} more</li>", many - MOST_FINDINGS));
         }
         out.raw("</ul>");
-        link(out);
+        self.link_findings(out);
         out.raw("</details>\n");
     }
 
-    /// Writes what the schema says of a column.
+    /// Writes a link to the findings of the mount.
+    fn link_findings(&self, out: &mut Html) {
+        if let Some(link) = &self.place.findings {
+            out.raw(" <a href=\"").link(link.as_bytes()).raw("\">All findings of the mount</a>");
+        }
+    }
+
+    /// Writes the name of a column, its type, units and description.
     fn column(&self, at: usize, column: &Column, out: &mut Html) {
         out.raw(&format!("<tr id=c{at}><th scope=row>"));
         if self.place.mounted.is_some() && !self.table.only_adds {
@@ -200,7 +201,7 @@ impl TablePage {
         out.raw("</th>");
     }
 
-    /// Writes what is known of a column's values.
+    /// Writes the pictures and figures of a column.
     fn drawn(&self, column: &Column, look: &ColumnLook, before: Option<&ColumnLook>, out: &mut Html) {
         let picture = match &look.picture {
             Ok(picture) => picture,
@@ -278,7 +279,7 @@ impl TablePage {
     }
 }
 
-/// The units of a column: none of instants, whose type says what they count.
+/// The units of a column, unless it has instants: their type names the unit.
 fn units(column: &Column) -> Option<&str> {
     column.meaning.units.as_deref().filter(|units| !units.is_empty() && column.times().is_none())
 }
@@ -311,15 +312,17 @@ pub fn decoded(table: &Table) -> Option<u64> {
     Some(all)
 }
 
-/// The filters of a table's columns: `shuffle, deflate`. `None`: none, or not the same for all.
+/// The filters of a table's columns: `shuffle, deflate`. `None`: no filter, or not the same for all.
 fn filters(table: &Table) -> Option<String> {
-    let of = |column: &Column| {
-        let names = column.dataset.iter().flat_map(|dataset| &dataset.filters).map(|filter| filter.name.to_string());
-        names.collect::<Vec<_>>().join(", ")
-    };
     let mut columns = table.columns.iter().filter(|column| column.in_table);
-    let first = of(columns.next()?);
-    (!first.is_empty() && columns.all(|column| of(column) == first)).then_some(first)
+    let first = filters_of(columns.next()?);
+    (!first.is_empty() && columns.all(|column| filters_of(column) == first)).then_some(first)
+}
+
+/// The filters of a column's dataset.
+fn filters_of(column: &Column) -> String {
+    let names = column.dataset.iter().flat_map(|dataset| &dataset.filters).map(|filter| filter.name.to_string());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Whether cells of a type stand at the right.
@@ -340,7 +343,7 @@ fn said(plain: &Plain, look: &ColumnLook) -> String {
     }
 }
 
-/// Says what pictures and figures are made of.
+/// Writes which rows pictures and figures are made of.
 fn note(look: &Look, out: &mut Html) {
     let drawn = look.columns.iter().filter(|column| column.picture.is_ok());
     let drawn: Vec<&ColumnLook> = drawn.collect();
@@ -348,11 +351,10 @@ fn note(look: &Look, out: &mut Html) {
     if sampled == 0 {
         out.raw(&format!("Pictures and figures: of all {all} rows."));
     } else {
-        let rows = |column: &ColumnLook| column.stretches.iter().map(|rows| rows.end - rows.start).sum::<u64>();
-        let typical = drawn.iter().filter(|column| !column.is_whole).max_by_key(|column| rows(column));
-        let (stretches, of) = typical.map_or((0, 0), |column| (column.stretches.len(), rows(column)));
+        let typical = drawn.iter().filter(|column| !column.is_whole).max_by_key(|column| column.sampled());
+        let (stretches, of) = typical.map_or((0, 0), |column| (column.stretches.len(), column.sampled()));
         out.raw(&format!("Pictures, and figures with ≈: of {} rows, {stretches} stretches evenly spread", count(of)));
-        let fewer = drawn.iter().filter(|column| rows(column) < of).count();
+        let fewer = drawn.iter().filter(|column| column.sampled() < of).count();
         match fewer {
             0 => out.raw("."),
             1 => out.raw("; of one column fewer, so that no more than 64 MiB are decoded."),

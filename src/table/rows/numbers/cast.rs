@@ -44,7 +44,7 @@ fn finer(one: TimeUnit, other: TimeUnit) -> TimeUnit {
 }
 
 /// Units in a second.
-fn per_second(unit: TimeUnit) -> i64 {
+pub fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,

@@ -13,7 +13,7 @@ mod time;
 mod typed;
 
 pub use bits::BitRows;
-pub use cast::{CastRows, common_type};
+pub use cast::{CastRows, common_type, per_second};
 pub use edges::{EdgeRows, Edges};
 pub use encoded::{EncodedRows, Samples};
 pub use even::EvenRows;

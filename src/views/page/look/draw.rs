@@ -25,19 +25,19 @@ const QUANTILE: f64 = 0.005;
 /// By how much of their span bars go beyond these.
 const BEYOND: f64 = 0.06;
 
-/// An axis is logarithmic where the upper quantile is over so many medians.
+/// How many medians the upper quantile of positive numbers exceeds where their axis is logarithmic.
 const SKEWED: f64 = 20.0;
 
-/// An axis over the rows is cut where least and greatest values lie so many times as far apart as the bars do.
+/// How many spans of the bars lie between least and greatest value where an axis over the rows is cut.
 const CUT: f64 = 10.0;
 
 /// Labels that are named.
 const NAMED: usize = 5;
 
-/// Fewest texts of which to say that nearly all differ.
+/// Fewest texts whose lengths are drawn where nearly all differ.
 const FEW_TEXTS: u64 = 20;
 
-/// A column's sample, and what else is known.
+/// A column's sample, and the known facts of all its rows.
 pub struct Sampled<'a> {
     pub kind: Kind,
     /// Rows of the column.
@@ -59,6 +59,10 @@ trait Value: Copy + PartialOrd {
     fn above(self, origin: Self) -> f64;
     /// Where it is between two others, from 0 to 1.
     fn between(self, ends: [Self; 2]) -> f64;
+    /// Its place on an axis over the rows: a logarithmic one has no origin.
+    fn on(self, scale: Scale, origin: Self) -> f64 {
+        if scale == Scale::Log { self.real() } else { self.above(origin) }
+    }
     /// The number that halves the distance of two.
     fn halfway(self, other: Self) -> f64;
     fn is_finite(self) -> bool;
@@ -113,7 +117,7 @@ impl Value for f64 {
     }
 
     fn between(self, [from, to]: [Self; 2]) -> f64 {
-        // Halves, since the span of two floats may be none.
+        // Halves, since the span of two floats may overflow.
         (self / 2.0 - from / 2.0) / (to / 2.0 - from / 2.0)
     }
 
@@ -149,16 +153,19 @@ impl Sampled<'_> {
 
     /// Rows of the sample.
     fn sampled(&self) -> u64 {
-        self.pieces.iter().map(|piece| piece.rows.end - piece.rows.start).sum()
+        self.pieces.iter().map(Piece::row_count).sum()
     }
 
     /// The figures of every kind.
     fn numbers(&self) -> Numbers {
-        let count = |of: fn(&Piece) -> u64| self.pieces.iter().map(of).sum();
-        let (missing, nans) = (count(|piece| piece.missing), count(|piece| piece.nans));
         let (missing, nans, rows, is_exact) = match &self.known {
             Some(known) => (known.nulls, known.nans, known.rows, true),
-            None => (missing, nans, self.sampled(), self.is_whole),
+            None => (
+                self.pieces.iter().map(|piece| piece.missing).sum(),
+                self.pieces.iter().map(|piece| piece.nans).sum(),
+                self.sampled(),
+                self.is_whole,
+            ),
         };
         let nans = (nans > 0).then_some(Counted { of: [nans, rows], is_exact });
         Numbers { nans, missing: Some(Counted { of: [missing, rows], is_exact }), ..Numbers::default() }
@@ -171,17 +178,13 @@ impl Sampled<'_> {
     fn of_wholes(&self, values: &[&[i128]], form: Form, of: BarsOf, numbers: &mut Numbers) -> Result<Picture, Plain> {
         let seen = Seen::new(self, values, of != BarsOf::Bytes).ok_or(Plain::Missing)?;
         let span = seen.greatest - seen.least;
-        let said = |number: i128| Number(form.text(number, span, false));
         if of != BarsOf::Bytes {
-            numbers.least = Some(seen.counted(said(seen.least)));
-            numbers.greatest = Some(seen.counted(said(seen.greatest)));
+            [numbers.least, numbers.greatest] = [seen.least, seen.greatest]
+                .map(|end| Some(Counted { of: Number(form.text(end, span, false)), is_exact: seen.is_exact }));
             let [a, b] = seen.middle();
-            let half = if (a + b).rem_euclid(2) == 1 && form == Form::Integer { ".5" } else { "" };
-            // Halfway between -3 and -2 the digits before the point are those of -2.
-            let floor = (a + b).div_euclid(2);
-            let text = match half {
-                ".5" if floor < 0 => format!("{}{}{half}", if floor == -1 { "-" } else { "" }, words::whole(floor + 1)),
-                _ => form.text(floor, span, false) + half,
+            let text = match form {
+                Form::Integer if (a + b) % 2 != 0 => words::half(a + b),
+                _ => form.text((a + b).div_euclid(2), span, false),
             };
             numbers.median = Some(Counted { of: Number(text), is_exact: self.is_whole });
             numbers.order = seen.order();
@@ -194,11 +197,12 @@ impl Sampled<'_> {
     fn of_reals(&self, numbers: &mut Numbers) -> Result<Picture, Plain> {
         let values: Vec<&[f64]> = self.pieces.iter().map(Piece::reals).collect();
         let seen = Seen::new(self, &values, true).ok_or(Plain::Missing)?;
-        let said = |number: f64| Number(words::real_within(number, seen.greatest - seen.least));
-        numbers.least = Some(seen.counted(said(seen.least)));
-        numbers.greatest = Some(seen.counted(said(seen.greatest)));
         let [a, b] = seen.middle();
-        numbers.median = Some(Counted { of: said(a.halfway(b)), is_exact: self.is_whole });
+        let figures = [(seen.least, seen.is_exact), (a.halfway(b), self.is_whole), (seen.greatest, seen.is_exact)];
+        [numbers.least, numbers.median, numbers.greatest] = figures.map(|(number, is_exact)| {
+            let text = words::real_within(number, seen.greatest - seen.least);
+            Some(Counted { of: Number(text), is_exact })
+        });
         numbers.order = seen.order();
         let (bars, range) = seen.real_bars().ok_or(Plain::Missing)?;
         let trace = seen.trace(&bars, range);
@@ -236,20 +240,20 @@ impl Sampled<'_> {
             return self.of_wholes(&lengths, Form::Integer, BarsOf::Bytes, numbers);
         }
         let others = all.split_off(all.len().min(NAMED));
-        let label = |(text, count): (&str, u64)| {
+        let others = [others.len() as u64, others.iter().map(|(_, count)| count).sum()];
+        let commonest = all.into_iter().map(|(text, count)| {
             let over = maps.iter().map(|map| map.get(text).copied().unwrap_or(0)).collect();
             Label { text: edges::cut(text), count, over }
-        };
-        let others = [others.len() as u64, others.iter().map(|(_, count)| count).sum()];
-        let commonest = all.into_iter().map(label).collect();
+        });
+        let labels = Labels { commonest: commonest.collect(), others, rows: self.sampled(), are_booleans };
         let stretches = self.pieces.iter().map(|piece| Stretch {
-            rows: piece.rows.end - piece.rows.start,
+            rows: piece.row_count(),
             missing: piece.missing,
             nans: 0,
             values: None,
         });
         Ok(Picture {
-            values: Values::Labels(Labels { commonest, others, rows: self.sampled(), are_booleans }),
+            values: Values::Labels(labels),
             trace: Trace { stretches: stretches.collect(), scale: Scale::Linear, ends: None, is_cut: false },
         })
     }
@@ -277,23 +281,16 @@ impl<'a, T: Value> Seen<'a, T> {
         let known = of.known.as_ref().filter(|_| is_in_order);
         let known = known.and_then(|known| Some([T::of(known.min.as_ref()?)?, T::of(known.max.as_ref()?)?]));
         let [least, greatest] = known.unwrap_or(ends);
-        let in_order = |ordered: fn(&T, &T) -> bool| {
-            let all = values.iter().copied().flatten();
-            all.clone().zip(all.skip(1)).all(|(a, b)| ordered(a, b))
-        };
+        let in_rows = values.iter().copied().flatten();
         // The ends of a column that rises are in the sample.
         let may_be = is_in_order && sorted.len() > 1 && least == ends[0] && greatest == ends[1];
         let order = match may_be {
             true if least == greatest => Some(Order::Constant),
-            true if in_order(|a, b| a <= b) => Some(Order::Rising),
-            true if in_order(|a, b| a >= b) => Some(Order::Falling),
+            true if in_rows.clone().is_sorted_by(|a, b| a <= b) => Some(Order::Rising),
+            true if in_rows.is_sorted_by(|a, b| a >= b) => Some(Order::Falling),
             _ => None,
         };
         Some(Self { of, values, sorted, least, greatest, is_exact: known.is_some() || of.is_whole, order })
-    }
-
-    fn counted<C>(&self, of: C) -> Counted<C> {
-        Counted { of, is_exact: self.is_exact }
     }
 
     fn order(&self) -> Option<Counted<Order>> {
@@ -317,34 +314,35 @@ impl<'a, T: Value> Seen<'a, T> {
             .pieces
             .iter()
             .zip(self.values)
-            .all(|(piece, values)| piece.missing == 0 && values.len() as u64 == piece.rows.end - piece.rows.start);
+            .all(|(piece, values)| piece.missing == 0 && values.len() as u64 == piece.row_count());
         is_each && self.order == Some(Order::Rising) && self.least.is_finite() && self.greatest.is_finite()
     }
 
     /// Values below an edge, or also at it, in the sample; in all rows of a column that `rises`.
     fn below(&self, edge: T, with_edge: bool, rises: bool) -> u64 {
-        let is_below = |value: &T| if with_edge { *value <= edge } else { *value < edge };
-        let at = self.sorted.partition_point(is_below);
+        let at = self.sorted.partition_point(|value| if with_edge { *value <= edge } else { *value < edge });
         if !rises {
             return at as u64;
         }
-        // Sorted, they are in the order of the rows.
-        let row = |at: usize| {
-            let mut before = 0;
-            let mut pieces = self.of.pieces.iter();
-            let piece = pieces.find(|piece| {
-                let is_in = ((at - before) as u64) < piece.rows.end - piece.rows.start;
-                before += if is_in { 0 } else { (piece.rows.end - piece.rows.start) as usize };
-                is_in
-            });
-            piece.map_or(self.of.rows, |piece| piece.rows.start + (at - before) as u64)
-        };
         let (Some(value), Some(last)) = (self.sorted.get(at), at.checked_sub(1)) else {
             return if at == 0 { 0 } else { self.of.rows };
         };
-        let begin = row(last) + 1;
-        let between = row(at) - begin;
+        // Sorted, they are in the order of the rows.
+        let begin = self.row(last) + 1;
+        let between = self.row(at) - begin;
         begin + (between as f64 * edge.between([self.sorted[last], *value])).round() as u64
+    }
+
+    /// The row of a value of the sample, counted in the order of the rows.
+    fn row(&self, at: usize) -> u64 {
+        let mut rest = at as u64;
+        for piece in self.of.pieces {
+            if rest < piece.row_count() {
+                return piece.rows.start + rest;
+            }
+            rest -= piece.row_count();
+        }
+        self.of.rows
     }
 
     /// The counts between edges; at the last one also those at it, if `with_last`.
@@ -361,32 +359,24 @@ impl<'a, T: Value> Seen<'a, T> {
     /// How values run over the rows; the bars show those in `range`.
     fn trace(&self, bars: &Bars, range: [T; 2]) -> Trace {
         let (origin, scale) = (self.sorted[0], bars.scale);
-        let real = |value: T| if scale == Scale::Log { value.real() } else { value.above(origin) };
         let stretches = self.of.pieces.iter().zip(self.values).map(|(piece, values)| {
             let mut values = values.to_vec();
             values.sort_unstable_by(T::order);
-            let count = values.len();
-            let three = values.first().zip(values.last()).map(|(least, greatest)| {
-                let median = real(values[(count - 1) / 2]).halfway(real(values[count / 2]));
-                [real(*least), median, real(*greatest)]
+            let values = values.len().checked_sub(1).map(|last| {
+                let places = [0, last / 2, last.div_ceil(2), last];
+                let [least, a, b, greatest] = places.map(|place| values[place].on(scale, origin));
+                [least, a.halfway(b), greatest]
             });
-            let rows = piece.rows.end - piece.rows.start;
-            Stretch { rows, missing: piece.missing, nans: piece.nans, values: three }
+            Stretch { rows: piece.row_count(), missing: piece.missing, nans: piece.nans, values }
         });
         let stretches: Vec<Stretch> = stretches.collect();
-        let finite = |of: &dyn Fn([f64; 3]) -> [f64; 2]| {
-            let all = stretches.iter().filter_map(|stretch| stretch.values).flat_map(of);
-            let all = all.filter(|value| value.is_finite());
-            all.fold(None, |ends: Option<[f64; 2]>, value| {
-                Some(ends.map_or([value; 2], |[low, high]| [low.min(value), high.max(value)]))
-            })
-        };
-        let full = finite(&|[least, _, greatest]| [least, greatest]);
+        let drawn = stretches.iter().filter_map(|stretch| stretch.values);
+        let full = finite_ends(drawn.clone().flat_map(|[least, _, greatest]| [least, greatest]));
         // A few values far away would leave no height for all others.
-        let [low, high] = range.map(real);
-        let is_far = |full: &[f64; 2]| full[1] - full[0] > CUT * (high - low) && high > low;
-        let cut = full.filter(|full| bars.outside > 0 && scale == Scale::Linear && is_far(full));
-        let medians = cut.and_then(|_| finite(&|[_, median, _]| [median; 2]));
+        let [low, high] = range.map(|end| end.on(scale, origin));
+        let may_be_cut = bars.outside > 0 && scale == Scale::Linear && high > low;
+        let cut = full.filter(|[least, greatest]| may_be_cut && greatest - least > CUT * (high - low));
+        let medians = cut.and_then(|_| finite_ends(drawn.map(|[_, median, _]| median)));
         let ends = medians.map(|[least, greatest]| [low.min(least), high.max(greatest)]);
         Trace { stretches, scale, ends: ends.or(full), is_cut: ends.is_some() }
     }
@@ -466,7 +456,15 @@ impl Seen<'_, f64> {
     }
 }
 
-/// The place of a quantile among so many numbers, and how far it is to the next one: as NumPy's `linear` method.
+/// The least and the greatest of the finite numbers. `None`: no number is finite.
+fn finite_ends(numbers: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
+    let finite = numbers.filter(|number| number.is_finite());
+    finite.fold(None, |ends, number| {
+        Some(ends.map_or([number; 2], |[low, high]: [f64; 2]| [low.min(number), high.max(number)]))
+    })
+}
+
+/// The place of a quantile among `count` numbers, and how far it is to the next one: as NumPy's `linear` method.
 fn place(count: usize, part: f64) -> (usize, f64) {
     let at = part * (count - 1) as f64;
     (at.floor() as usize, at.fract())
@@ -484,12 +482,12 @@ fn linear_edges([low, high]: [f64; 2]) -> Vec<f64> {
         return vec![low, high];
     }
     let step = (high - low) / BARS as f64;
-    let edge = |at: u64| match at {
+    let edges = (0..=BARS).map(|at| match at {
         BARS => high,
         at if step.is_finite() => low + step * at as f64,
         at => low * (1.0 - at as f64 / BARS as f64) + high * (at as f64 / BARS as f64),
-    };
-    (0..=BARS).map(edge).collect()
+    });
+    edges.collect()
 }
 
 /// The edges of bars that become wider by one factor: from quantiles and a little beyond, within least and greatest.
@@ -497,10 +495,10 @@ fn log_edges([low, high]: [f64; 2], [least, greatest]: [f64; 2]) -> Vec<f64> {
     let beyond = (high / low).powf(BEYOND);
     let [low, high] = [least.max(low / beyond), greatest.min(high * beyond)];
     let (from, to) = (low.ln(), high.ln());
-    let edge = |at: u64| match at {
+    let edges = (0..=BARS).map(|at| match at {
         0 => low,
         BARS => high,
         at => (from + (to - from) * at as f64 / BARS as f64).exp(),
-    };
-    (0..=BARS).map(edge).collect()
+    });
+    edges.collect()
 }

@@ -17,7 +17,7 @@ const SHOWN: [u64; 2] = [6, 2];
 /// Most bytes of arrays that the cells of a column are made of.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Most characters of a cell; what is longer is cut.
+/// Most characters of a cell; longer texts are cut.
 const MOST_CHARACTERS: usize = 200;
 
 /// A cell.
@@ -77,7 +77,7 @@ fn cell(array: ArrayRef) -> Cell {
     }
 }
 
-/// An instant without what its type says, and without zeros: `2026-01-31 06:00:00.25`.
+/// An instant without its zone and without trailing zeros: `2026-01-31 06:00:00.25`.
 fn instant(text: &str) -> String {
     let text = text.trim_end_matches('Z').replace('T', " ");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }

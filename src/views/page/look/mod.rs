@@ -44,8 +44,8 @@ pub const MOST_DECODED: u64 = 64 << 20;
 /// Most columns with a picture.
 pub const MOST_PICTURES: usize = 200;
 
-/// A summary of a table made without a pass: of statistics of blocks where known, and of a sample of rows. The same table
-/// in the same session always gives the same look.
+/// A summary of a table made without a pass: of statistics of blocks where known, and of a sample of rows. The same
+/// table in the same session always gives the same look.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
     /// Rows of the table.
@@ -78,11 +78,11 @@ pub enum Plain {
     Empty,
     /// All of its sampled values are missing.
     Missing,
-    /// Its values have no order and no labels: bytes, compounds.
+    /// Its values have neither an order nor labels: bytes, compounds.
     Type,
-    /// Fewer than four stretches fit into what may be decoded for a page.
+    /// Fewer than four stretches fit into the bytes that a page may decode.
     Costly,
-    /// It cannot be read: why.
+    /// It cannot be read, for this reason.
     Unreadable(String),
 }
 
@@ -189,7 +189,7 @@ pub struct Trace {
     pub stretches: Vec<Stretch>,
     /// The axis of least, median and greatest value.
     pub scale: Scale,
-    /// The ends of that axis. `None`: labels have none, and neither have infinite numbers.
+    /// The ends of that axis. `None`: labels, or no finite number.
     pub ends: Option<[f64; 2]>,
     /// Whether values lie beyond the ends.
     pub is_cut: bool,
@@ -205,7 +205,7 @@ pub struct Stretch {
     /// Rows whose value is no number (NaN), though not missing.
     pub nans: u64,
     /// Least, median and greatest value: of whole numbers and instants, how far above the least of the sample, unless
-    /// the axis is logarithmic. `None`: there is none, or they are labels.
+    /// the axis is logarithmic. `None`: no value, or labels.
     pub values: Option<[f64; 3]>,
 }
 
@@ -218,7 +218,7 @@ pub struct Number(pub String);
 pub struct Counted<T> {
     /// The figure.
     pub of: T,
-    /// Whether it is of all rows; otherwise it is of the sample, and shown with `≈`.
+    /// Whether it is of all rows; otherwise it is of the sample, and pages show `≈`.
     pub is_exact: bool,
 }
 
@@ -283,7 +283,7 @@ struct Read {
     failed: BTreeMap<Part, String>,
 }
 
-/// A part of what is read: a stretch of the sample, or rows at an end of the table.
+/// A part of the rows to read: a stretch of the sample, or rows at an end of the table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Stretch(usize),
@@ -305,10 +305,10 @@ impl Look {
         let asked: Vec<Result<Asked, Plain>> = asked.collect();
         let read: Vec<(usize, &Asked)> =
             asked.iter().enumerate().filter_map(|(at, one)| Some((at, one.as_ref().ok()?))).collect();
-        let grain = |(at, one): &(usize, &Asked)| {
-            (Grain::of(one.rows.as_ref(), &table.columns[*at].id), one.kind != Kind::Plain)
-        };
-        let groups = sample::plan(&read.iter().map(grain).collect::<Vec<_>>());
+        let wishes = read
+            .iter()
+            .map(|(at, one)| (Grain::of(one.rows.as_ref(), &table.columns[*at].id), one.kind != Kind::Plain));
+        let groups = sample::plan(&wishes.collect::<Vec<_>>());
         // Columns that lie in the same chunks are read together, while these are in memory.
         let parts = groups.iter().flat_map(|group| {
             let edges = (0..2).filter(|_| group.has_edges).map(Part::Edge);
@@ -401,8 +401,7 @@ impl Asked {
             return ColumnLook::plain(Plain::Unreadable(reason));
         }
         let pieces: Vec<Piece> = std::mem::take(&mut read.pieces).into_values().collect();
-        let sampled: u64 = pieces.iter().map(|piece| piece.rows.end - piece.rows.start).sum();
-        let is_whole = sampled == self.rows.len();
+        let is_whole = pieces.iter().map(Piece::row_count).sum::<u64>() == self.rows.len();
         let of = Sampled {
             kind: self.kind,
             rows: self.rows.len(),
@@ -424,6 +423,20 @@ pub fn edge_rows(rows: u64) -> Vec<u64> {
     edges::ranges(rows).into_iter().flatten().collect()
 }
 
+impl Labels {
+    /// The label with this text, if it is one of the commonest.
+    pub fn named(&self, text: &str) -> Option<&Label> {
+        self.commonest.iter().find(|label| label.text == text)
+    }
+}
+
+impl Stretch {
+    /// Rows whose value is missing or no number.
+    pub fn gaps(&self) -> u64 {
+        self.missing + self.nans
+    }
+}
+
 impl Values {
     /// Whether bars count all rows, those between stretches in proportion.
     pub fn rises(&self) -> bool {
@@ -432,7 +445,12 @@ impl Values {
 }
 
 impl ColumnLook {
-    /// A column without a picture, of which nothing is known.
+    /// Rows of the sample.
+    pub fn sampled(&self) -> u64 {
+        self.stretches.iter().map(|rows| rows.end - rows.start).sum()
+    }
+
+    /// A column without a picture and without figures.
     fn plain(plain: Plain) -> Self {
         Self { picture: Err(plain), numbers: Numbers::default(), stretches: Vec::new(), is_whole: false }
     }

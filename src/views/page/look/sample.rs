@@ -8,7 +8,7 @@ use crate::catalogue::{ColumnId, ObjectId};
 use crate::store::Rows;
 use crate::store::decode::fixed_width;
 
-/// Fewest stretches of full length. A column that may not decode so many gets shorter ones.
+/// Fewest stretches of full length. A column that may decode only fewer gets shorter ones.
 const FEW: u64 = 16;
 
 /// Fewest stretches of a picture.
@@ -17,7 +17,7 @@ pub const FEWEST: u64 = 4;
 /// Rows of the shortest stretch.
 const SHORTEST: u64 = 16;
 
-/// The storage of a column's rows, as far as it tells the cost of reading some.
+/// The facts of a column's storage that tell the cost of reading some rows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Grain {
     rows: u64,
@@ -64,9 +64,9 @@ impl Grain {
     /// [`FEWEST`] do.
     fn stretches(&self, share: u64) -> Vec<Range<u64>> {
         let most = STRETCHES as u64;
-        let lengths = || std::iter::successors(Some(STRETCH), |length| Some(length / 2)).take_while(|l| *l >= SHORTEST);
         let full = (FEW..=most).rev().map(|count| (count, STRETCH));
-        let few = (FEWEST..=FEW).rev().flat_map(|count| lengths().map(move |length| (count, length)));
+        let halvings = (STRETCH / SHORTEST).ilog2();
+        let few = (FEWEST..=FEW).rev().flat_map(|count| (0..=halvings).map(move |times| (count, STRETCH >> times)));
         let mut tried = full.chain(few).map(|(count, length)| spread(self.rows, self.chunk, count, length));
         tried.find(|stretches| self.cost(stretches) <= share).unwrap_or_default()
     }
@@ -90,8 +90,8 @@ pub struct Group {
     pub most: u64,
 }
 
-/// Plans what is read of columns, each with a picture or without: all of them together decode no more than
-/// [`MOST_DECODED`]. What one column leaves, the more costly ones share.
+/// Plans the reads of columns, each with a picture or without: all of them together decode no more than
+/// [`MOST_DECODED`]. The more costly columns share the bytes that a cheap one leaves.
 pub fn plan(wishes: &[(Grain, bool)]) -> Vec<Group> {
     // Columns of one dataset are decoded together.
     let mut groups: Vec<(&Grain, bool, Vec<usize>)> = Vec::new();
@@ -107,11 +107,10 @@ pub fn plan(wishes: &[(Grain, bool)]) -> Vec<Group> {
             None => groups.push((grain, *pictured, vec![at])),
         }
     }
-    let full = |(grain, pictured, _): &(&Grain, bool, Vec<usize>)| match pictured {
+    groups.sort_by_cached_key(|(grain, pictured, _)| match pictured {
         true => grain.cost(&spread(grain.rows, grain.chunk, STRETCHES as u64, STRETCH)),
         false => grain.edges(),
-    };
-    groups.sort_by_cached_key(full);
+    });
     let (mut left, count) = (MOST_DECODED, groups.len());
     let planned = groups.into_iter().enumerate().map(|(done, (grain, pictured, members))| {
         let share = left / (count - done) as u64;
@@ -130,28 +129,36 @@ pub fn plan(wishes: &[(Grain, bool)]) -> Vec<Group> {
 /// those that would take part of one more chunk. All rows, in as many parts, where there are no more.
 pub fn spread(rows: u64, chunk: Option<u64>, count: u64, length: u64) -> Vec<Range<u64>> {
     let count = count.min(rows);
-    // In 128 bits no product overflows, and each quotient is at most `rows`.
-    let part = |of: u64, at: u64, parts: u64| (u128::from(of) * u128::from(at) / u128::from(parts)) as u64;
     if rows <= count.saturating_mul(length) {
         return (0..count).map(|at| part(rows, at, count)..part(rows, at + 1, count)).collect();
     }
     let last = rows - length;
     // Where stretches lie close together, nearly all chunks are read anyway.
     let chunk = chunk.filter(|_| rows / 2 >= count * length);
-    let start = |at: u64| {
-        let start = part(last, at, count - 1);
-        let Some(chunk) = chunk.filter(|_| at + 1 < count) else { return start };
-        if chunk < length {
-            return start - start % chunk;
-        }
-        let bound = (start + length - 1) / chunk * chunk;
-        match bound.saturating_sub(start) {
-            0 => start,
-            before if before > length / 2 => bound - length,
-            _ => bound,
-        }
-    };
-    (0..count).map(start).map(|start| start..start + length).collect()
+    let starts = (0..count).map(|at| match (part(last, at, count - 1), chunk) {
+        (start, Some(chunk)) if at + 1 < count => within_chunk(start, length, chunk),
+        (start, _) => start,
+    });
+    starts.map(|start| start..start + length).collect()
+}
+
+/// Divides `of` into parts: returns the end of the first `at` of `parts` parts.
+fn part(of: u64, at: u64, parts: u64) -> u64 {
+    // In 128 bits no product overflows, and each quotient is at most `of`.
+    (u128::from(of) * u128::from(at) / u128::from(parts)) as u64
+}
+
+/// Moves the start of a stretch so that it takes no part of one more chunk.
+fn within_chunk(start: u64, length: u64, chunk: u64) -> u64 {
+    if chunk < length {
+        return start - start % chunk;
+    }
+    let bound = (start + length - 1) / chunk * chunk;
+    match bound.saturating_sub(start) {
+        0 => start,
+        before if before > length / 2 => bound - length,
+        _ => bound,
+    }
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::DataType;
 use arrow_select::filter::filter;
 
 use super::{edges, words};
 use crate::source::Interrupt;
 use crate::store::{Error, Rows};
+use crate::table::per_second;
 
 /// Most bytes of values that are read for one stretch: one value may take as many.
 const MOST_BYTES: u64 = 4 << 20;
@@ -20,7 +21,7 @@ const MOST_BYTES: u64 = 4 << 20;
 /// The kind of picture that values have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Whole numbers, and what counts something.
+    /// Whole numbers and counts: of days, of parts of a second.
     Whole(Form),
     /// Floats and decimals.
     Real,
@@ -61,15 +62,6 @@ impl Form {
             Self::Day => words::day(number),
             Self::TimeOfDay(per_second) => words::time_of_day(number, per_second),
         }
-    }
-}
-
-fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
     }
 }
 
@@ -122,6 +114,11 @@ pub enum Content {
 }
 
 impl Piece {
+    /// Rows of the stretch.
+    pub fn row_count(&self) -> u64 {
+        self.rows.end - self.rows.start
+    }
+
     pub fn wholes(&self) -> &[i128] {
         if let Content::Whole(all) = &self.content { all } else { &[] }
     }
@@ -208,8 +205,7 @@ pub fn reals(array: &dyn Array) -> Vec<f64> {
 }
 
 fn lengths(array: &dyn Array) -> Vec<i128> {
-    let there = |at: &usize| array.is_valid(*at);
-    let rows = (0..array.len()).filter(there);
+    let rows = (0..array.len()).filter(|at| array.is_valid(*at));
     match (array.as_list_opt::<i64>(), array.as_list_opt::<i32>()) {
         (Some(lists), _) => rows.map(|at| lists.value_length(at).into()).collect(),
         (_, Some(lists)) => rows.map(|at| lists.value_length(at).into()).collect(),
@@ -237,14 +233,18 @@ fn labels(array: &dyn Array) -> HashMap<String, u64> {
         }
         return counts;
     }
-    let mut add = |text: &str| match counts.get_mut(text) {
-        Some(count) => *count += 1,
-        None => drop(counts.insert(text.to_owned(), 1)),
-    };
     match (array.as_string_opt::<i64>(), array.as_string_opt::<i32>()) {
-        (Some(texts), _) => texts.iter().flatten().for_each(&mut add),
-        (_, Some(texts)) => texts.iter().flatten().for_each(&mut add),
+        (Some(texts), _) => texts.iter().flatten().for_each(|text| add(text, &mut counts)),
+        (_, Some(texts)) => texts.iter().flatten().for_each(|text| add(text, &mut counts)),
         _ => {}
     }
     counts
+}
+
+/// Counts a text once more.
+fn add(text: &str, counts: &mut HashMap<String, u64>) {
+    match counts.get_mut(text) {
+        Some(count) => *count += 1,
+        None => drop(counts.insert(text.to_owned(), 1)),
+    }
 }

@@ -15,19 +15,21 @@ pub fn whole(number: i128) -> String {
     }
 }
 
+/// Half of an odd number: `-2.5`.
+pub fn half(odd: i128) -> String {
+    // The whole part of -0.5 has no sign of its own.
+    let sign = if odd == -1 { "-" } else { "" };
+    format!("{sign}{}.5", whole(odd / 2))
+}
+
 /// A number with the digits that tell it apart from others within `span`: four, or more.
 pub fn real_within(number: f64, span: f64) -> String {
     let (size, finest) = (number.abs(), span / 1000.0);
-    // Below that, four digits do; from 10^15 on a float has none behind the point.
+    // Below that, four digits suffice; from 10^15 on a float has no digits behind the point.
     if !(size.is_finite() && finest > 0.0 && finest.is_finite()) || size < finest * 1e4 || size >= 1e15 {
         return real(number);
     }
-    let digits = (-finest.log10().floor()).clamp(0.0, 9.0) as usize;
-    let text = format!("{size:.digits$}");
-    let text = without_zeros(&text);
-    let (before, behind) = text.split_at(text.find('.').unwrap_or(text.len()));
-    let sign = if number < 0.0 { "-" } else { "" };
-    format!("{sign}{}{behind}", before.parse().map_or_else(|_| before.to_owned(), words::count))
+    grouped(number, (-finest.log10().floor()).clamp(0.0, 9.0) as usize)
 }
 
 /// A number of seven digits, without groups: `12.01662`, as C's `%.7g`.
@@ -61,8 +63,11 @@ pub fn real(number: f64) -> String {
         let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
         return format!("{}e{power}", without_zeros(digits));
     }
-    // Below 10^6, the exponent is small.
-    let digits = (3 - size.log10().floor() as i32).max(0) as usize;
+    grouped(number, (3 - size.log10().floor() as i32).max(0) as usize)
+}
+
+/// A number with at most `digits` digits behind the point, those before it in groups.
+fn grouped(number: f64, digits: usize) -> String {
     let text = format!("{number:.digits$}");
     let text = without_zeros(&text);
     let (sign, text) = text.strip_prefix('-').map_or(("", text), |text| ("-", text));
@@ -74,7 +79,7 @@ fn without_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// Parts of a day.
+/// The time of a second of a day: `06:00:00`.
 fn clock(second: i64) -> String {
     format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
 }
@@ -91,7 +96,7 @@ fn date(day: i64) -> String {
 }
 
 /// An instant, counted in parts of a second: `2026-01-31 06:00:00`. `span`, in the same parts, tells how many digits
-/// distinguish it from others; `short` leaves out what those have in common.
+/// distinguish it from others; `short` leaves out the parts that others share.
 pub fn instant(number: i128, per_second: i64, span: i128, short: bool) -> String {
     let (per_second_wide, day) = (i128::from(per_second), i128::from(calendar::DAY));
     let (seconds, rest) = (number.div_euclid(per_second_wide), number.rem_euclid(per_second_wide));
@@ -111,7 +116,7 @@ pub fn instant(number: i128, per_second: i64, span: i128, short: bool) -> String
 /// An instant in seconds since 1970, to the minute: `2026-01-31 06:00`.
 pub fn minute(seconds: i64) -> String {
     let (day, second) = (seconds.div_euclid(calendar::DAY), seconds.rem_euclid(calendar::DAY));
-    format!("{} {:02}:{:02}", date(day), second / 3600, second / 60 % 60)
+    format!("{} {}", date(day), &clock(second)[..5])
 }
 
 /// A day, counted from 1970.
