@@ -370,14 +370,17 @@ impl<'a, T: Value> Seen<'a, T> {
             Stretch { rows: piece.row_count(), missing: piece.missing, nans: piece.nans, values }
         });
         let stretches: Vec<Stretch> = stretches.collect();
-        let drawn = stretches.iter().filter_map(|stretch| stretch.values);
-        let full = finite_ends(drawn.clone().flat_map(|[least, _, greatest]| [least, greatest]));
+        // Not of the stretches: the greatest value of each may be infinite.
+        let mut finite = self.sorted.iter().filter(|value| value.is_finite()).map(|value| value.on(scale, origin));
+        let full = finite.clone().next().zip(finite.next_back()).map(|(least, greatest)| [least, greatest]);
         // A few values far away would leave no height for all others.
         let [low, high] = range.map(|end| end.on(scale, origin));
         let may_be_cut = bars.outside > 0 && scale == Scale::Linear && high > low;
         let cut = full.filter(|[least, greatest]| may_be_cut && greatest - least > CUT * (high - low));
-        let medians = cut.and_then(|_| finite_ends(drawn.map(|[_, median, _]| median)));
-        let ends = medians.map(|[least, greatest]| [low.min(least), high.max(greatest)]);
+        let ends = cut.map(|_| {
+            let medians = stretches.iter().filter_map(|stretch| Some(stretch.values?[1])).filter(|one| one.is_finite());
+            medians.fold([low, high], |[low, high], median| [low.min(median), high.max(median)])
+        });
         Trace { stretches, scale, ends: ends.or(full), is_cut: ends.is_some() }
     }
 }
@@ -454,14 +457,6 @@ impl Seen<'_, f64> {
         let exact = range.map(|end| end.to_string());
         Some((Bars { of: BarsOf::Values, counts, exact, shown, scale, width: Width::Part, outside, rises }, range))
     }
-}
-
-/// The least and the greatest of the finite numbers. `None`: no number is finite.
-fn finite_ends(numbers: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
-    let finite = numbers.filter(|number| number.is_finite());
-    finite.fold(None, |ends, number| {
-        Some(ends.map_or([number; 2], |[low, high]: [f64; 2]| [low.min(number), high.max(number)]))
-    })
 }
 
 /// The place of a quantile among `count` numbers, and how far it is to the next one: as NumPy's `linear` method.
