@@ -400,28 +400,13 @@ fn a_mount_of_some_formats_shows_no_others() {
     let all = Mounted::new(&[&source, &data("links.h5")], &[]);
     let some = Mounted::new(&[&source, &data("links.h5")], &["--formats", "csv,parquet"]);
     let suffix = |name: &str| name.rsplit_once('.').map(|(_, suffix)| suffix.to_owned());
-    let walk = |mounted: &Mounted| -> Vec<String> {
-        let found = must(
-            "find",
-            [
-                mounted.path().as_os_str(),
-                "-path".as_ref(),
-                "*/.[hd]*".as_ref(),
-                "-prune".as_ref(),
-                "-o".as_ref(),
-                "-printf".as_ref(),
-                "%y %P\n".as_ref(),
-            ],
-        );
-        found.lines().map(str::to_owned).collect()
-    };
     let is_wanted = |line: &String| match suffix(line).as_deref() {
         Some("csv" | "parquet" | "json") => true,
         Some("arrow" | "html" | "ndjson" | "npy" | "pgm" | "png" | "ppm" | "raw") => false,
         Some("txt") => line.ends_with("/values.txt"),
         _ => true,
     };
-    let (all_names, some_names) = (walk(&all), walk(&some));
+    let [all_names, some_names] = [&all, &some].map(|mounted| mounted.found(&["-printf", "%y %P\n"]));
     assert_eq!(all_names.iter().filter(|line| is_wanted(line)).cloned().collect::<Vec<_>>(), some_names);
     assert!(some_names.len() < all_names.len() / 2, "{} of {}", some_names.len(), all_names.len());
     for name in some_names.iter().filter_map(|line| line.strip_prefix("f ")).filter(|name| name.ends_with(".json")) {

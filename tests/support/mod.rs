@@ -80,6 +80,12 @@ impl Mounted {
         names(&self.join(path))
     }
 
+    /// The lines that `find` prints with these arguments, of all but `.hepfs` and `.datasets`.
+    pub fn found(&self, arguments: &[&str]) -> Vec<String> {
+        let all = ["-path", "*/.[hd]*", "-prune", "-o"].iter().chain(arguments).map(OsStr::new);
+        must("find", std::iter::once(self.path().as_os_str()).chain(all)).lines().map(str::to_owned).collect()
+    }
+
     /// The process that serves the mount.
     pub fn daemon(&self) -> u32 {
         daemon_of(&self.mountpoint).expect("no process serves the mount")
