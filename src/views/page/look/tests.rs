@@ -113,6 +113,9 @@ fn what_is_no_number_is_counted_by_itself() {
     assert_eq!((bars(&look).counts.iter().sum::<u64>(), bars(&look).outside), (3, 2));
     assert_eq!((said(&look.numbers.nans), said(&look.numbers.missing)), (Some([1, 6]), Some([0, 6])));
     assert_eq!([&look.numbers.least, &look.numbers.median, &look.numbers.greatest].map(text), ["-∞", "2", "∞"]);
+    // Missing values beside NaN, in stretches of two rows.
+    let look = looked(Arc::new(Float64Array::from([None, Some(f64::NAN), Some(1.0), Some(2.0)].repeat(32))));
+    assert_eq!((said(&look.numbers.nans), said(&look.numbers.missing)), (Some([32, 128]), Some([32, 128])));
     // Three rows in each of 64 stretches: the axis over the rows spans all that is finite.
     let look = looked(Arc::new(Float64Array::from([f64::INFINITY, 0.0, 10.0].repeat(64))));
     assert_eq!(look.picture.unwrap().trace.ends, Some([0.0, 10.0]));

@@ -168,8 +168,8 @@ fn piece(rows: Range<u64>, kind: Kind, array: ArrayRef) -> Piece {
             let count = all.len();
             all.retain(|value| !value.is_nan());
             nans = (count - all.len()) as u64;
-            // Of arrays, as a part of the rows.
-            nans = (nans * array.len() as u64).div_ceil((count as u64).max(1));
+            // Of arrays, as a part of the rows that are not missing; of other columns these are as many as values.
+            nans = (nans * (array.len() as u64).saturating_sub(missing)).div_ceil((count as u64).max(1));
             Content::Real(all)
         }
         Kind::Lengths => Content::Whole(lengths(array.as_ref())),
