@@ -168,7 +168,9 @@ impl Sampled<'_> {
             ),
         };
         let nans = (nans > 0).then_some(Counted { of: [nans, rows], is_exact });
-        Numbers { nans, missing: Some(Counted { of: [missing, rows], is_exact }), ..Numbers::default() }
+        // Of a column whose values are not read, nothing is known to be missing or not.
+        let missing = (rows > 0).then_some(Counted { of: [missing, rows], is_exact });
+        Numbers { nans, missing, ..Numbers::default() }
     }
 
     fn wholes(&self) -> Vec<&[i128]> {
