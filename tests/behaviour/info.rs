@@ -148,6 +148,13 @@ fn columns_are_drawn() {
     assert!(String::from_utf8(none.stderr).unwrap().contains("there is no table in it"));
 }
 
+/// Differences of random floats are greater than any float.
+#[test]
+fn floats_of_any_size_are_drawn() {
+    let said = info(&["--plots"], "types_floats.h5");
+    assert!(said.contains("\n  f64  float64  -2.88e305 "), "{said}");
+}
+
 #[test]
 fn lines_end_at_the_terminal() {
     let places = ["nested_tables.h5", "units.h5"].map(|place| data(place).display().to_string());

@@ -289,22 +289,29 @@ fn heights(counts: &[u64], bars: usize) -> Vec<usize> {
 
 /// Heights of the medians over the rows, between the least and the greatest of them; `None`: no value there.
 fn steps(stretches: &[Stretch]) -> Vec<Option<usize>> {
-    let of_step = |step: usize| {
+    let medians = (0..STEPS).map(|step| {
         let (start, end) = (step * stretches.len() / STEPS, (step + 1) * stretches.len() / STEPS);
-        let medians: Vec<f64> = stretches
-            .get(start..end.max(start + 1))
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|stretch| stretch.values.map(|[_, median, _]| median).filter(|median| median.is_finite()))
-            .collect();
-        (!medians.is_empty()).then(|| medians.iter().sum::<f64>() / medians.len() as f64)
-    };
-    let medians: Vec<Option<f64>> = (0..STEPS).map(of_step).collect();
+        half_of_mean(stretches.get(start..end.max(start + 1)).unwrap_or_default())
+    });
+    let medians: Vec<Option<f64>> = medians.collect();
     let least = medians.iter().flatten().copied().fold(f64::INFINITY, f64::min);
     let greatest = medians.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
     let range = greatest - least;
-    let height = |median: f64| if range > 0.0 { 1 + (7.0 * (median - least) / range).round() as usize } else { 1 };
-    medians.into_iter().map(|median| median.map(height)).collect()
+    let heights = medians.into_iter().map(|median| {
+        let above = median? - least;
+        Some(if range > 0.0 { 1 + (7.0 * (above / range)).round() as usize } else { 1 })
+    });
+    heights.collect()
+}
+
+/// Half of the mean of the medians: differences of halves never overflow.
+fn half_of_mean(stretches: &[Stretch]) -> Option<f64> {
+    let medians = stretches.iter().filter_map(|stretch| stretch.values.map(|[_, median, _]| median / 2.0));
+    let medians = medians.filter(|median| median.is_finite());
+    // Equal medians have exactly their value as mean.
+    let (mean, count) =
+        medians.fold((0.0, 0.0), |(mean, count), median| (mean + (median - mean) / (count + 1.0), count + 1.0));
+    (count > 0.0).then_some(mean)
 }
 
 /// The commonest labels with their shares.
@@ -392,6 +399,12 @@ mod tests {
         let gap: Vec<Stretch> = (0..16).map(|at| stretch((at != 3).then_some(5.0))).collect();
         assert_eq!(steps(&gap)[2..5], [Some(1), None, Some(1)]);
         assert_eq!(steps(&[]), [None; 16]);
+        // The range of these is greater than any float.
+        let wide: Vec<Stretch> = (0..16).map(|at| stretch(Some([f64::MIN, f64::MAX][at % 2]))).collect();
+        assert_eq!(steps(&wide)[..3], [Some(1), Some(8), Some(1)]);
+        // 3 × 0.1 is not 0.3, but means of equal medians are equal.
+        let level: Vec<Stretch> = (0..64).map(|at| stretch((at != 5).then_some(0.1))).collect();
+        assert_eq!(steps(&level), [Some(1); 16]);
     }
 
     #[test]
