@@ -111,6 +111,14 @@ pub(super) fn find(place: &Place, examine: bool, watched: &Watched) -> Result<Ve
     Ok(files)
 }
 
+/// Names directories that cannot be listed on standard error. Returns whether there are any.
+pub(super) fn report_failures(files: &[InFile]) -> bool {
+    for (file, (path, reason)) in files.iter().flat_map(|file| file.failures.iter().map(move |one| (file, one))) {
+        say!("hepfs: {}{}", file.prefix, about(path, reason));
+    }
+    files.iter().any(|file| !file.failures.is_empty())
+}
+
 /// The table of all files, if a place is a dataset; `None`: another place.
 ///
 /// # Errors

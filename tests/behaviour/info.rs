@@ -148,6 +148,19 @@ fn columns_are_drawn() {
     assert!(String::from_utf8(none.stderr).unwrap().contains("there is no table in it"));
 }
 
+/// A file that cannot be read is named, and determines the exit code.
+#[test]
+fn pictures_leave_no_file_out_silently() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(data("units.h5"), folder.path().join("a.h5")).unwrap();
+    std::fs::copy(data("hostile/truncated.h5"), folder.path().join("b.h5")).unwrap();
+    let output = hepfs(["info", "--plots", "--cache-folder=none", folder.path().to_str().unwrap()]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("a.h5: t: 2 rows, 3 columns") && output.status.code() == Some(1), "{said}{told}");
+    assert!(told.lines().count() == 1 && told.contains("/b.h5: "), "{told}");
+}
+
 /// Differences of random floats are greater than any float.
 #[test]
 fn floats_of_any_size_are_drawn() {

@@ -168,11 +168,7 @@ fn each_table(
     let values = |table: &Table| table.rows.min(arguments.limit.unwrap_or(u64::MAX)).saturating_mul(columns(table));
     watched.step(Unit::Values, found.iter().map(|(.., table)| values(table)).fold(0, u64::saturating_add));
     let mut before = 0_u64;
-    let (mut lines, mut failed) = (Vec::new(), false);
-    for (file, (path, reason)) in files.iter().flat_map(|file| file.failures.iter().map(move |one| (file, one))) {
-        say!("hepfs: {}{}", file.prefix, tables::about(path, reason));
-        failed = true;
-    }
+    let (mut lines, mut failed) = (Vec::new(), tables::report_failures(&files));
     Output::folder(&arguments.output)?
         .fill(|folder| {
             for (file, path, table) in &found {

@@ -84,8 +84,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         }
         let mut out = BufWriter::new(Out::new());
         if arguments.plots {
-            plots::write(&asked.find(interrupt)?, arguments.all, &terminal, watched, &mut out)?;
-            return Ok(if interrupt.is_raised() { INTERRUPTED } else { 0 });
+            let code = plots::write(&asked.find(interrupt)?, arguments.all, &terminal, watched, &mut out)?;
+            return Ok(if interrupt.is_raised() { INTERRUPTED } else { code });
         }
         let code = describe(arguments, asked, watched, &terminal, &mut out)?;
         out.flush().map_err(Error::io("standard output"))?;

@@ -3,7 +3,7 @@
 use crate::cli::Error;
 use crate::cli::place::Place;
 use crate::cli::progress::Watched;
-use crate::cli::tables::{self, InFile, about};
+use crate::cli::tables::{self, InFile};
 use crate::views::printable;
 
 /// Tables below a place; failures are printed to standard error.
@@ -18,16 +18,11 @@ pub(super) struct FoundTables {
 impl FoundTables {
     pub fn new(place: &Place, watched: &Watched) -> Result<Self, Error> {
         let files = tables::find(place, false, watched)?;
-        for file in &files {
-            for (path, reason) in &file.failures {
-                say!("hepfs: {}{}", file.prefix, about(path, reason));
-            }
-        }
+        let failed = tables::report_failures(&files);
         let unfinished = place.session.unfinished();
         for finding in &unfinished {
             say!("hepfs: {}", printable(&finding.found));
         }
-        let failed = files.iter().any(|file| !file.failures.is_empty());
         Ok(Self { files, failed, is_unfinished: !unfinished.is_empty() })
     }
 }

@@ -36,7 +36,7 @@ const BLOCKS: [char; 9] = ['▁', '▁', '▂', '▃', '▄', '▅', '▆', '▇
 /// The same in ASCII.
 const ASCII_BLOCKS: [char; 9] = [' ', '.', '.', ':', ':', ':', '#', '#', '#'];
 
-/// Writes the pictures of the tables at and below a place.
+/// Writes the pictures of the tables at and below a place. Returns the exit code.
 ///
 /// # Errors
 /// If there is no table, or the output is closed.
@@ -46,42 +46,41 @@ pub(super) fn write(
     terminal: &Terminal,
     watched: &Watched,
     out: &mut dyn Write,
-) -> Result<(), Error> {
-    let files;
+) -> Result<u8, Error> {
     let dataset = tables::dataset(place, &watched.interrupt)?;
-    let of_place = || {
-        let file = place.source().file_name().unwrap_or(place.source().as_os_str());
-        place.last_name().unwrap_or_else(|| file.to_string_lossy().into_owned())
-    };
-    let tables: Vec<(String, &Arc<Table>)> = match &dataset {
-        Some(table) => vec![(of_place(), table)],
-        None => {
-            files = find(place, false, watched)?;
-            let tables = files.iter().flat_map(|file| {
-                file.tables.iter().map(|(path, table)| {
-                    let name = if path.is_empty() { of_place() } else { path.clone() };
-                    (format!("{}{name}", file.prefix), table)
-                })
-            });
-            tables.collect()
-        }
-    };
+    let files = if dataset.is_some() { Vec::new() } else { find(place, false, watched)? };
+    let of_files = files.iter().flat_map(|file| {
+        file.tables.iter().map(|(path, table)| {
+            let name = if path.is_empty() { name_of(place) } else { path.clone() };
+            (format!("{}{name}", file.prefix), table)
+        })
+    });
+    let tables: Vec<(String, &Arc<Table>)> =
+        dataset.iter().map(|table| (name_of(place), table)).chain(of_files).collect();
     if tables.is_empty() {
-        // Says why there is none.
-        return table_of(place, true, watched).map(drop);
+        // The error says why.
+        return table_of(place, true, watched).map(|_| 0);
     }
+    let code = u8::from(tables::report_failures(&files));
     let most = if is_whole { tables.len() } else { MOST_TABLES };
     for (at, (name, table)) in tables.iter().take(most).enumerate() {
-        let Ok(look) = Look::of(table, true, &watched.interrupt) else { return Ok(()) };
+        let Ok(look) = Look::of(table, true, &watched.interrupt) else { return Ok(code) };
         let text = Drawing { table, look: &look, terminal }.text(name);
         let divider = if at > 0 { "\n" } else { "" };
         write!(out, "{divider}{text}").and_then(|()| out.flush()).map_err(Error::io("standard output"))?;
     }
-    if let Some(more) = tables.len().checked_sub(most).filter(|more| *more > 0) {
-        let line = terminal.line(&[(Ink::Faint, format!("… {} more tables: --all", count(more as u64)).into())]);
+    let more = tables.len().saturating_sub(most) as u64;
+    if more > 0 {
+        let line = terminal.line(&[(Ink::Faint, format!("… {} more tables: --all", count(more)).into())]);
         writeln!(out, "{line}").map_err(Error::io("standard output"))?;
     }
-    Ok(())
+    Ok(code)
+}
+
+/// The last part of the path of a place, or the name of its file.
+fn name_of(place: &Place) -> String {
+    let file = place.source().file_name().unwrap_or(place.source().as_os_str());
+    place.last_name().unwrap_or_else(|| file.to_string_lossy().into_owned())
 }
 
 /// A table to draw.
