@@ -1,11 +1,14 @@
 //! `hepfs info` shows a file as a tree, as much of it as a person reads. Sizes are those of h5py's `get_storage_size`.
 
+use std::fs::File;
+use std::process::Command;
+
 use hepfs::h5::create::{self, FillSetting, Storage};
 use hepfs::h5::element::ElementNumber;
 
 use crate::data;
 use crate::head::on_terminal;
-use crate::support::{HEPFS, hepfs, must};
+use crate::support::{HEPFS, LONG, end_of, hepfs, must, signal, until};
 
 fn info(arguments: &[&str], place: &str) -> String {
     let place = data(place).display().to_string();
@@ -108,6 +111,23 @@ fn very_many_members_are_counted() {
     assert_eq!(said.lines().filter(|line| line.contains("─ array a0")).count(), 10_000);
     let columns = info(&[], "hostile/columns_5000.h5");
     assert!(columns.contains(" … 4 960 more columns: --all\n"), "{columns}");
+}
+
+/// A tree that is cut short by Ctrl-C does not look complete.
+#[test]
+fn an_interrupted_tree_has_no_summary() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, out, told] = ["groups.h5", "out", "told"].map(|name| folder.path().join(name));
+    create::file::<create::Error>(&path, |root| (0..10_000).try_for_each(|at| root.group(&format!("g{at}")).map(drop)))
+        .unwrap();
+    let mut command = Command::new(HEPFS);
+    command.args(["info", "--all", "--cache-folder=none"]).arg(&path);
+    let mut running = command.stdout(File::create(&out).unwrap()).stderr(File::create(&told).unwrap()).spawn().unwrap();
+    until("the tree begins", || std::fs::metadata(&out).unwrap().len() > 0);
+    signal(running.id(), libc::SIGINT);
+    assert_eq!(end_of(&mut running, LONG).and_then(|status| status.code()), Some(130));
+    let [said, told] = [out, told].map(|path| std::fs::read_to_string(path).unwrap());
+    assert!(told.ends_with("hepfs: interrupted\n") && !said.contains(" groups, "), "{told}");
 }
 
 /// Heights and shares are counted by hand: k is in k + 1 of 528 rows.

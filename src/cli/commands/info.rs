@@ -83,13 +83,18 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             return html::write(&asked.find(interrupt)?, &arguments.page, interrupt).map(|()| 0);
         }
         let mut out = BufWriter::new(Out::new());
-        if arguments.plots {
-            let code = plots::write(&asked.find(interrupt)?, arguments.all, &terminal, watched, &mut out)?;
-            return Ok(if interrupt.is_raised() { INTERRUPTED } else { code });
+        let outcome = match arguments.plots {
+            true => asked
+                .find(interrupt)
+                .and_then(|place| plots::write(&place, arguments.all, &terminal, watched, &mut out)),
+            false => describe(arguments, asked, watched, &terminal, &mut out),
+        };
+        let flushed = out.flush().map_err(Error::io("standard output"));
+        if interrupt.is_raised() {
+            say!("hepfs: interrupted");
+            return Ok(INTERRUPTED);
         }
-        let code = describe(arguments, asked, watched, &terminal, &mut out)?;
-        out.flush().map_err(Error::io("standard output"))?;
-        Ok(code)
+        outcome.and_then(|code| flushed.map(|()| code))
     })
 }
 
@@ -178,6 +183,9 @@ fn describe(
         let mut tree = Tree { out, terminal, extent, prefix, interrupt, visit: &mut visit, seen };
         let path = place.path_in_file(met.path);
         tree.draw(spot, &directory, &path)?;
+        if interrupt.is_raised() {
+            return Ok(false);
+        }
         tree.findings(&place.session.unfinished(), "")?;
         if path == "/" {
             tree.sum_up(std::fs::metadata(source).map_or(0, |metadata| metadata.len()))?;
