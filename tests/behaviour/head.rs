@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::data;
-use crate::support::{HEPFS, must};
+use crate::support::{self, HEPFS, must};
 use crate::writer::Writer;
 
 /// A table with wide characters, combining marks, missing values, and texts that look like them.
@@ -34,28 +34,11 @@ fn run(arguments: &[&str], environment: &[(&str, &str)]) -> (String, String, Opt
     (said, told, output.status.code())
 }
 
-/// What the program writes to a terminal with this number of columns.
+/// Output of the program on a terminal with this number of columns.
 pub fn on_terminal(columns: u16, arguments: &[&str], environment: &[(&str, &str)]) -> String {
-    const SCRIPT: &str = "
-import fcntl, os, pty, struct, sys, termios
-process, terminal = pty.fork()
-if process == 0:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, int(sys.argv[1]), 0, 0))
-    os.execv(sys.argv[2], sys.argv[2:])
-try:
-    while read := os.read(terminal, 65536):
-        sys.stdout.buffer.write(read)
-except OSError:
-    pass
-os.waitpid(process, 0)
-";
-    let mut python = Command::new("python3");
-    python.args(["-c", SCRIPT, &columns.to_string(), HEPFS]).args(arguments).arg("--cache-folder=none");
-    python.env("TERM", "xterm").env("LC_ALL", "C.UTF-8");
-    python.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("COLUMNS");
-    let output = python.envs(environment.iter().copied()).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n")
+    let mut command = Command::new(HEPFS);
+    command.args(arguments).arg("--cache-folder=none").envs(environment.iter().copied());
+    support::on_terminal(columns, None, &command).replace("\r\n", "\n")
 }
 
 #[test]
@@ -186,6 +169,15 @@ fn tables_are_named_as_for_a_query() {
     let place = data("hostile/unequal_columns.h5").display().to_string();
     let [head, query] = [&["head", &place][..], &["query", &place, "limit 1"]].map(|line| run(line, &[]).1);
     assert!(head == query && head.contains("column \"c\" is left out"), "{head}");
+}
+
+/// Three elements of 1000³ bytes each, in a file of a few kilobytes.
+#[test]
+fn a_value_of_a_gigabyte_is_shown_by_its_size() {
+    let begun = Instant::now();
+    let (said, told, code) = run(&["head", data("hostile/gigabyte_elements.h5").to_str().unwrap()], &[]);
+    assert_eq!((said.matches("│ (1 GB) ").count(), told.as_str(), code), (3, "", Some(0)), "{said}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 /// Rows behind the first are never looked at.

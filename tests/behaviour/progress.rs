@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{HEPFS, LONG, end_of, family, lives, must, signal};
+use crate::support::{HEPFS, LONG, end_of, family, lives, must, on_terminal, signal};
 use crate::writer::Writer;
 
 /// Within this time a log has its first line; a busy machine takes a little longer.
@@ -115,40 +115,6 @@ fn commands_that_wait_for_a_slow_disk_write_a_line_to_a_log_within_10_s() {
     }
 }
 
-/// Runs a command for some time on a terminal with this number of columns; returns all that it wrote there.
-fn on_terminal(columns: u16, seconds: f64, command: &[&str], folder: &Path) -> String {
-    const SCRIPT: &str = "
-import fcntl, os, pty, select, signal, struct, sys, termios, time
-columns, seconds, command = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
-process, terminal = pty.fork()
-if process == 0:
-    fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-    os.execvp(command[0], command)
-end, ended = time.monotonic() + seconds, False
-while True:
-    if not select.select([terminal], [], [], 0.05)[0]:
-        if not ended and time.monotonic() > end:
-            os.killpg(process, signal.SIGINT)
-            ended = True
-        continue
-    try:
-        read = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not ended and time.monotonic() > end:
-        os.killpg(process, signal.SIGINT)
-        ended = True
-    sys.stdout.buffer.write(read)
-os.waitpid(process, 0)
-";
-    let (columns, seconds) = (columns.to_string(), seconds.to_string());
-    let mut python = Command::new("python3");
-    python.args(["-c", SCRIPT, &columns, &seconds]).args(command).current_dir(folder).env("TERM", "xterm");
-    let output = python.env_remove("NO_COLOR").output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// The lines of progress that a terminal has shown, without colours.
 fn drawn(said: &str) -> Vec<String> {
     let lines = said.split("\r\x1b[?7l").skip(1).map(|rest| rest.split("\x1b[K").next().unwrap());
@@ -160,8 +126,9 @@ fn a_terminal_shows_one_line_whatever_its_width() {
     let folder = tempfile::tempdir().unwrap();
     endless(&folder.path().join("run.h5"));
     for columns in [60, 80, 200] {
-        let command = [HEPFS, "prepare", "--csv", "run.h5:t", "--cache-folder=kept"];
-        let said = on_terminal(columns, 2.5, &command, folder.path());
+        let mut command = Command::new(HEPFS);
+        command.args(["prepare", "--csv", "run.h5:t", "--cache-folder=kept"]).current_dir(folder.path());
+        let said = on_terminal(columns, Some(Duration::from_millis(2_500)), &command);
         // The line of a file that is done stands above it.
         let (_, said) = said.split_once("kept\r\n").unwrap_or_else(|| panic!("{said:?}"));
         let lines = drawn(said);
@@ -180,15 +147,18 @@ fn a_terminal_shows_one_line_whatever_its_width() {
 fn the_line_of_a_terminal_ends_where_output_begins() {
     let folder = tempfile::tempdir().unwrap();
     endless(&folder.path().join("run.h5"));
+    let shell = |line: &str, limit: Duration| {
+        on_terminal(80, Some(limit), Command::new("sh").args(["-c", line, HEPFS]).current_dir(folder.path()))
+    };
     // The reader of the pipe writes to the same terminal.
     for line in ["\"$0\" cat run.h5:t/table.csv", "\"$0\" cat run.h5:t/table.csv | cat"] {
-        let said = on_terminal(80, 1.5, &["sh", "-c", line, HEPFS], folder.path());
+        let said = shell(line, Duration::from_millis(1_500));
         let (_, rows) = said.split_once("a,b,c,d\r\n").unwrap_or_else(|| panic!("{said:?}"));
         let rows = rows.split("hepfs:").next().unwrap();
         assert!(rows.len() > 1000 && drawn(rows).is_empty(), "{line}: {} bytes, {:?}", rows.len(), drawn(rows));
     }
     let line = "\"$0\" cat run.h5:t/table.csv > written";
-    let said = on_terminal(80, 3.0, &["sh", "-c", line, HEPFS], folder.path());
+    let said = shell(line, Duration::from_secs(3));
     assert!(drawn(&said).iter().any(|line| line.contains("MB")), "{said:?}");
 }
 

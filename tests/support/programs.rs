@@ -31,6 +31,48 @@ pub fn run_within(limit: Duration, command: &mut Command) -> Output {
     }
 }
 
+/// Runs a command on a terminal with this number of columns, in UTF-8 with colours; interrupts it when the time is over.
+/// Returns all that was written there.
+pub fn on_terminal(columns: u16, time: Option<Duration>, command: &Command) -> String {
+    const SCRIPT: &str = "
+import fcntl, os, pty, select, signal, struct, sys, termios, time
+columns, seconds, command = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
+process, terminal = pty.fork()
+if process == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    os.execvp(command[0], command)
+end, ended = time.monotonic() + seconds, False
+while True:
+    is_ready = select.select([terminal], [], [], 0.05)[0]
+    if not ended and time.monotonic() > end:
+        os.killpg(process, signal.SIGINT)
+        ended = True
+    try:
+        sys.stdout.buffer.write(os.read(terminal, 65536) if is_ready else b'')
+    except OSError:
+        break
+os.waitpid(process, 0)
+";
+    let seconds = time.map_or(f64::INFINITY, |time| time.as_secs_f64()).to_string();
+    let mut python = Command::new("python3");
+    python.args(["-c", SCRIPT, &columns.to_string(), &seconds]);
+    python.arg(command.get_program()).args(command.get_args());
+    python.env("TERM", "xterm").env("LC_ALL", "C.UTF-8");
+    python.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("COLUMNS");
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => python.env(name, value),
+            None => python.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        python.current_dir(folder);
+    }
+    let output = run_within(LONG, &mut python);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// Runs a program that must succeed.
 pub fn must<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Vec<u8> {
     let output = run(program, arguments);
