@@ -49,6 +49,11 @@ pub fn count(number: u64) -> String {
     grouped
 }
 
+/// A number of things: `1 table`, `2 000 tables`.
+pub fn counted(number: u64, name: &str) -> String {
+    format!("{} {name}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// A span of time: `18 s`, `12 min`, `2 h 10 min`, `3 d`.
 pub fn span(seconds: f64) -> String {
     // A float becomes the nearest integer that there is.

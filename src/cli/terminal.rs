@@ -1,4 +1,4 @@
-//! What standard output shows: columns, colours, characters.
+//! Fits text to standard output: columns, colours, characters.
 
 use std::borrow::Cow;
 use std::env;
@@ -16,7 +16,7 @@ use crate::views::printable;
 pub(super) struct Terminal {
     /// Columns of a line; `None`: lines may have any length.
     pub columns: Option<usize>,
-    /// Whether a person looks at it.
+    /// Whether it is a terminal, not a file or a pipe.
     pub is_terminal: bool,
     has_colours: bool,
     /// Whether its locale has more characters than ASCII.
@@ -30,7 +30,7 @@ pub(super) enum Ink {
     Plain,
     /// A name.
     Name,
-    /// Frames, types, and whatever is less than ordinary text.
+    /// Frames, types and remarks.
     Faint,
     /// Something that is wrong.
     Alert,
@@ -52,23 +52,23 @@ impl Ink {
 pub(super) type Inked<'a> = [(Ink, Cow<'a, str>)];
 
 impl Terminal {
-    /// What is known of standard output. `COLUMNS` counts where it is no terminal.
+    /// Describes standard output. Elsewhere than on a terminal, lines are as long as `COLUMNS` says.
     pub fn of_output() -> Self {
         let is_terminal = io::stdout().is_terminal();
-        let columns = if is_terminal { Some(columns_of(io::stdout())) } else { columns_told() };
+        let columns = if is_terminal { Some(columns_of(io::stdout())) } else { columns_given() };
         Self { columns, is_terminal, has_colours: are_colours_wanted(is_terminal), has_unicode: is_utf8() }
     }
 
-    /// The text with all that cannot be shown escaped.
-    pub fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    /// Escapes characters that the terminal does not show.
+    pub fn shown(&self, text: &str) -> String {
         if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-            return text.into();
+            return text.to_owned();
         }
         let text = printable(text);
-        if self.has_unicode { text.into() } else { in_ascii(&text).into() }
+        if self.has_unicode { text } else { in_ascii(&text) }
     }
 
-    /// The mark of what is left out.
+    /// The mark of an omission.
     pub fn ellipsis(&self) -> &'static str {
         if self.has_unicode { "…" } else { "..." }
     }
@@ -80,6 +80,13 @@ impl Terminal {
         }
         let mark: String = self.ellipsis().chars().take(columns).collect();
         format!("{}{mark}", &text[..end_within(text, columns - width(&mark))]).into()
+    }
+
+    /// The beginning of a text in a number of columns, and the blanks that fill them.
+    pub fn fitted<'a>(&self, text: &'a str, columns: usize) -> (Cow<'a, str>, String) {
+        let text = self.clipped(text, columns);
+        let blank = " ".repeat(columns.saturating_sub(width(&text)));
+        (text, blank)
     }
 
     /// A line of text, clipped to a terminal.
@@ -101,9 +108,9 @@ impl Terminal {
     }
 
     /// Appends text in an ink.
-    pub fn ink(&self, ink: Ink, text: &str, line: &mut String) {
+    fn ink(&self, ink: Ink, text: &str, line: &mut String) {
         match ink.parameter().filter(|_| self.has_colours && !text.is_empty()) {
-            // A string takes all that is written.
+            // Writing to a string never fails.
             Some(parameter) => {
                 let _ = write!(line, "\x1b[{parameter}m{text}\x1b[0m");
             }
@@ -111,8 +118,8 @@ impl Terminal {
         }
     }
 
-    /// The characters of frames and marks, as this terminal has them.
-    pub fn drawn<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    /// Replaces frames and marks that the terminal does not have.
+    fn drawn<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.has_unicode || text.is_ascii() { text.into() } else { in_ascii(text).into() }
     }
 }
@@ -154,17 +161,17 @@ fn end_within(text: &str, columns: usize) -> usize {
     text.len()
 }
 
-/// Columns of a terminal that does not tell them.
+/// Columns of a terminal of unknown size.
 const COLUMNS: usize = 80;
 
 /// The columns of a terminal.
 pub(super) fn columns_of(terminal: impl AsFd) -> usize {
     let size = rustix::termios::tcgetwinsize(terminal).map(|size| usize::from(size.ws_col));
-    size.ok().filter(|columns| *columns > 0).or_else(columns_told).unwrap_or(COLUMNS)
+    size.ok().filter(|columns| *columns > 0).or_else(columns_given).unwrap_or(COLUMNS)
 }
 
-/// The columns that the environment tells.
-fn columns_told() -> Option<usize> {
+/// The columns in the environment.
+fn columns_given() -> Option<usize> {
     env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0)
 }
 
@@ -180,10 +187,15 @@ pub(super) fn are_colours_refused() -> bool {
 
 fn are_colours_wanted(is_terminal: bool) -> bool {
     let is_forced = given("CLICOLOR_FORCE").is_some_and(|value| value != "0");
-    !are_colours_refused() && (is_forced || is_terminal && given("TERM").is_none_or(|term| term != "dumb"))
+    !are_colours_refused() && (is_forced || is_terminal && !is_dumb())
 }
 
-/// Whether the locale has UTF-8. One that is not set at all says nothing: services and containers have none.
+/// Whether the terminal has no escape sequences.
+pub(super) fn is_dumb() -> bool {
+    given("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// Whether the locale has UTF-8. An unset one counts as UTF-8: services and containers have no locale.
 fn is_utf8() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| given(name));
     locale.is_none_or(|locale| {

@@ -281,6 +281,13 @@ impl Column {
         }
     }
 
+    /// The units of its values, to stand beside their type. Those of dates and instants only say how they are stored.
+    pub fn shown_units(&self) -> Option<&str> {
+        let is_date =
+            self.shown().is_ok_and(|rows| matches!(rows.data_type(), DataType::Date32 | DataType::Timestamp(..)));
+        self.meaning.units.as_deref().filter(|_| !is_date)
+    }
+
     /// The conversion of its integers to instants, if there is one.
     pub fn times(&self) -> Option<Times> {
         self.meaning.times.as_deref()?.as_ref().ok().copied()

@@ -86,7 +86,7 @@ fn very_deep_groups_end() {
     assert!(said.contains("└─ g/g/g/") && said.contains("more than 64 directories deep: not looked into"), "{said}");
 }
 
-/// What is left out is counted, and said where nobody looks at the lines as well.
+/// Omitted members are counted, and without a terminal standard error says so as well.
 #[test]
 fn very_many_members_are_counted() {
     let folder = tempfile::tempdir().unwrap();
@@ -136,7 +136,7 @@ fn columns_are_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let [csv, file] = ["rows.csv", "rows.h5"].map(|name| folder.path().join(name));
     let values: Vec<usize> = (0..32).flat_map(|k| vec![k; k + 1]).collect();
-    // In an order that is none.
+    // Shuffled.
     let row = |at: usize| {
         let day = format!("2026-01-{:02}T06:00:00", 1 + at * 28 / 528);
         let label = ["red", "red", "green", "blue"][at % 4];

@@ -2,6 +2,7 @@
 
 mod array;
 mod html;
+mod lines;
 mod plots;
 mod tree;
 
@@ -13,7 +14,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use self::tree::{Extent, Seen, Tree};
+use self::lines::Lines;
+use self::tree::{Seen, Tree};
 use crate::cli::Error;
 use crate::cli::options::{NanOption, ShownTimes};
 use crate::cli::place::{NamedPlaces, Place, RequestedPlace};
@@ -23,7 +25,7 @@ use crate::cli::tables::{self, about, walk};
 use crate::cli::terminal::{Ink, Terminal};
 use crate::session::{self, DirectoryDescription, Settings};
 use crate::table::Table;
-use crate::views::metadata::{self, DirectoryDocument, DirectoryKind, Lines, ShownMember};
+use crate::views::metadata::{self, DirectoryDocument, DirectoryKind, ShownMember};
 use crate::views::{printable, printable_json};
 
 /// Most links of a group whose listing describes its members: very many, since this command needs the descriptions.
@@ -37,10 +39,11 @@ const MOST_NEARLY: usize = 20;
 /// Tables have rows, columns, types, units and descriptions; arrays have type, shape, chunks and filters. Bytes are
 /// those in the file and those of the decoded elements, without texts of variable length. For an array, under the name
 /// that `info` of its group prints: type, shape, storage, attributes. Paths of groups and tables are those of a mount,
-/// as in all commands; names are those in the file. On a terminal, lines end where it does.
+/// as in all commands; names are those in the file. On a terminal, lines of a tree end where it does.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs info run.h5\n  hepfs info run.h5:run_042 --all\n  \
-    hepfs info run.h5 --depth 1\n  hepfs info run.h5:run_042 --plots\n  hepfs info run.h5:run_042/energy\n  hepfs info --json run.h5 | jq .members")]
+    hepfs info run.h5 --depth 1\n  hepfs info run.h5:run_042 --plots\n  hepfs info run.h5:run_042/energy\n  \
+    hepfs info --json run.h5 | jq .members")]
 pub(in crate::cli) struct Arguments {
     /// Print the metadata.json of that directory as a line of JSON, with the key `source`; of a folder that of each
     /// file's root group, of an array its entry there
@@ -111,30 +114,17 @@ fn describe(
         Ok(place) if place.is_directory() => place,
         Err(error @ Error::Open(_)) => return Err(error),
         other => match array::find(asked, interrupt) {
-            Some((directory, one)) => {
-                let source = directory.spot.source();
-                let source = source.as_deref();
-                let lines = match (arguments.json, source) {
-                    (true, Some(source)) => vec![with_source(source, &printable_json(&one.to_string()))],
-                    _ => array::described(&one, &printable(&directory.path_in_file(&text(&one["name"])))),
-                };
-                let prefix = if arguments.json { String::new() } else { directory.prefix(source) };
-                let mut lines = lines.iter();
-                lines.try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))?;
-                return Ok(0);
-            }
+            Some((directory, one)) => return of_member(&directory, &one, arguments.json, out).map(|()| 0),
             None => other?,
         },
     };
-    let extent = Extent { depth: arguments.depth.unwrap_or(usize::MAX), is_whole: arguments.all };
+    let is_whole = arguments.all;
     if let Some(table) = tables::dataset(&place, interrupt)? {
         if arguments.json {
             return of_dataset(&place, &table, out).map(|()| 0);
         }
         let prefix = if place.is_one_of_several { place.prefix(None) } else { String::new() };
-        let seen = Seen::default();
-        let mut tree = Tree { out, terminal, extent, prefix: &prefix, interrupt, visit: &mut |_, _| (), seen };
-        return tree.table(&table).map(|()| 0);
+        return Lines { out, terminal, is_whole, prefix: &prefix, is_cut: false }.table(&table).map(|()| 0);
     }
     let (mut code, mut has_any, mut is_cut) = (0, false, false);
     walk(&place, watched, &mut |met| {
@@ -174,27 +164,31 @@ fn describe(
             &prefix
         };
         let (mut nearly, mut hint) = (Nearly::default(), None);
-        let mut visit = |path: &str, directory: &DirectoryDescription| {
-            watched.add(1);
-            nearly.see(prefix, path, directory);
-            hint = hint.take().or_else(|| directory.table().and_then(|table| arguments.nan.hint(table)));
+        let mut tree = Tree {
+            lines: Lines { out, terminal, is_whole, prefix, is_cut: false },
+            depth: arguments.depth.unwrap_or(usize::MAX),
+            interrupt,
+            visit: &mut |path, directory| {
+                watched.add(1);
+                nearly.see(prefix, path, directory);
+                hint = hint.take().or_else(|| directory.table().and_then(|table| arguments.nan.hint(table)));
+            },
+            seen: Seen::default(),
         };
-        let seen = Seen::default();
-        let mut tree = Tree { out, terminal, extent, prefix, interrupt, visit: &mut visit, seen };
         let path = place.path_in_file(met.path);
         tree.draw(spot, &directory, &path)?;
         if interrupt.is_raised() {
             return Ok(false);
         }
-        tree.findings(&place.session.unfinished(), "")?;
+        tree.lines.findings(&place.session.unfinished(), "")?;
         if path == "/" {
             tree.sum_up(std::fs::metadata(source).map_or(0, |metadata| metadata.len()))?;
         }
-        is_cut |= tree.seen.is_cut;
+        is_cut |= tree.lines.is_cut;
         code = code.max(u8::from(tree.seen.has_failed));
         let hint = hint.map(|hint| format!("{prefix}note: {hint}"));
-        let mut said = nearly.take().chain(hint);
-        said.try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
+        let mut notes = nearly.take().chain(hint);
+        notes.try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
         Ok(false)
     })?;
     if is_cut && !terminal.is_terminal {
@@ -211,6 +205,18 @@ fn describe(
     Ok(code)
 }
 
+/// Writes the description of an array, a column or a link.
+fn of_member(directory: &Place, one: &Value, is_json: bool, out: &mut dyn Write) -> Result<(), Error> {
+    let source = directory.spot.source();
+    let source = source.as_deref();
+    let lines = match (is_json, source) {
+        (true, Some(source)) => vec![with_source(source, &printable_json(&one.to_string()))],
+        _ => array::described(one, &printable(&directory.path_in_file(&text(&one["name"])))),
+    };
+    let prefix = if is_json { String::new() } else { directory.prefix(source) };
+    lines.iter().try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))
+}
+
 /// Writes the description of a dataset as JSON.
 fn of_dataset(place: &Place, table: &Table, out: &mut dyn Write) -> Result<(), Error> {
     let directory = DirectoryDocument {
@@ -223,7 +229,7 @@ fn of_dataset(place: &Place, table: &Table, out: &mut dyn Write) -> Result<(), E
         findings: &table.findings,
     };
     let views = table.columns.iter().map(|column| ShownMember::new(&column.name, "column"));
-    let line = metadata::table(table, views, &directory, Lines::One);
+    let line = metadata::table(table, views, &directory, metadata::Lines::One);
     let line = with_source(Path::new(&place.name), &String::from_utf8_lossy(&line));
     writeln!(out, "{line}").map_err(Error::io("standard output"))
 }

@@ -28,13 +28,13 @@ pub(super) fn bar(report: &WorkReport, columns: usize, has_colours: bool) -> Str
         _ => headed(report),
     };
     let least = if percent.is_some() { LEAST_BAR + 1 } else { 0 } + title.chars().count().min(LEAST_TITLE);
-    let tail = |shown: usize| {
+    let mut tails = (0..=parts.len()).rev().map(|shown| {
         let shown = parts.iter().flatten().take(shown);
-        let all: Vec<&String> = percent.iter().chain(shown).chain([&time]).collect();
-        all.iter().map(|part| part.as_str()).collect::<Vec<_>>().join("  ")
-    };
-    let fits = |tail: &String| least + 1 + tail.chars().count() <= room;
-    let tail = (0..=parts.len()).rev().map(tail).find(fits).or(percent).unwrap_or(time);
+        let all: Vec<&str> = percent.iter().chain(shown).chain([&time]).map(String::as_str).collect();
+        all.join("  ")
+    });
+    let fitting = tails.find(|tail| least + 1 + tail.chars().count() <= room);
+    let tail = fitting.or(percent).unwrap_or(time);
     let left = room.saturating_sub(tail.chars().count() + 1);
     let bar = if fraction.is_some() { LEAST_BAR + 1 } else { 0 };
     let title = cut(&title, left.saturating_sub(bar));

@@ -25,6 +25,7 @@ use self::schedule::Schedule;
 pub(super) use self::screen::{AboveLine, Out, above, begin_output};
 use super::Error;
 use super::signals::{self, INTERRUPTED};
+use super::terminal::is_dumb;
 use crate::activity::{Unit, Work, WorkReport};
 use crate::source::Interrupt;
 
@@ -98,7 +99,7 @@ impl Watched {
         let (done, over, position) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default(), Arc::default());
         let (its_done, is_over, its_position) = (done.clone(), over.clone(), Arc::clone(&position));
         let (its_work, its_interrupt) = (work.clone(), interrupt.clone());
-        let watch = move || {
+        let thread = std::thread::Builder::new().name("hepfs-progress".to_owned()).spawn(move || {
             let mut shower = Shower::new();
             let mut looks = 0;
             while !is_over.load(Ordering::Relaxed) {
@@ -115,8 +116,7 @@ impl Watched {
                 shower.show(&its_work);
             }
             shower.end(&its_work);
-        };
-        let thread = std::thread::Builder::new().name("hepfs-progress".to_owned()).spawn(watch);
+        });
         let thread = Some(thread.map_err(Error::io("starting a thread"))?);
         Ok(Self { interrupt, done, position, work, over, thread })
     }
@@ -217,7 +217,7 @@ enum Form {
 impl Shower {
     fn new() -> Self {
         let (shown, command) = ASKED.get().map_or((Shown::Auto, ""), |(shown, command)| (*shown, command));
-        let is_terminal = std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let is_terminal = std::io::stderr().is_terminal() && !is_dumb();
         let form = match shown {
             Shown::Never => Form::Nothing,
             Shown::Json => Form::Json(Schedule::each_second()),

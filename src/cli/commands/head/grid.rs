@@ -85,7 +85,7 @@ fn widths(columns: &[Cells], terminal: &Terminal, is_whole: bool) -> Vec<usize> 
 struct Grid<'a> {
     columns: &'a [Cells],
     widths: &'a [usize],
-    /// The number of columns before those left out; `None`: there are all.
+    /// The number of columns before those left out; `None`: no column is left out.
     gap: Option<usize>,
     terminal: &'a Terminal,
 }
@@ -128,21 +128,16 @@ impl Grid<'_> {
     /// A line of cells.
     fn row<'a>(&'a self, of: impl Fn(&'a Cells) -> (Ink, Option<&'a str>)) -> String {
         let mut parts = Vec::new();
-        for (at, (cells, own)) in self.columns.iter().zip(self.widths).enumerate() {
+        for at in 0..=self.columns.len() {
             if self.gap == Some(at) {
                 parts.push((Ink::Faint, format!("│ {} ", self.terminal.ellipsis()).into()));
             }
+            let Some((cells, own)) = self.columns.get(at).zip(self.widths.get(at)) else { break };
             parts.push((Ink::Faint, "│ ".into()));
             let (ink, text) = of(cells);
-            let text = self.terminal.clipped(text.unwrap_or(NULL), *own);
-            let blank = " ".repeat(own - width(&text).min(*own));
-            let [before, after] = if cells.is_right { [blank.as_str(), ""] } else { ["", blank.as_str()] };
-            parts.push((Ink::Plain, before.to_owned().into()));
-            parts.push((ink, text));
-            parts.push((Ink::Plain, format!("{after} ").into()));
-        }
-        if self.gap == Some(self.columns.len()) {
-            parts.push((Ink::Faint, format!("│ {} ", self.terminal.ellipsis()).into()));
+            let (text, blank) = self.terminal.fitted(text.unwrap_or(NULL), *own);
+            let [before, after] = if cells.is_right { [blank, String::new()] } else { [String::new(), blank] };
+            parts.extend([(Ink::Plain, before.into()), (ink, text), (Ink::Plain, format!("{after} ").into())]);
         }
         parts.push((Ink::Faint, "│".into()));
         self.finished(&parts)

@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use clap::Args;
 
-use crate::activity::words::{bytes, count};
+use crate::activity::words::{bytes, count, counted};
 use crate::cli::Error;
 use crate::cli::options::{NanOption, ReadingOptions, ShownTimes};
 use crate::cli::place::{Place, short_name};
@@ -92,11 +92,7 @@ fn show(arguments: &Arguments, watched: &Watched) -> Result<ExitCode, Error> {
     let table = table_of(&place, true, watched)?;
     let wanted = OutputOptions { columns: arguments.columns.clone(), format: None }.of_table(&table, &[]);
     wanted.check(&table)?;
-    let columns: Vec<&Column> = if wanted.columns.is_empty() {
-        table.columns.iter().filter(|column| column.in_table).collect()
-    } else {
-        wanted.columns.iter().filter_map(|name| table.columns.iter().find(|column| column.name == *name)).collect()
-    };
+    let columns: Vec<&Column> = wanted.chosen(&table).into_iter().filter(|column| column.in_table).collect();
     let terminal = Terminal::of_output();
     let sample = Sample { columns: &columns, rows: arguments.rows.min(table.rows), terminal: &terminal, watched };
     let (text, shown) = if arguments.vertical { records::text(&sample, table.rows)? } else { grid::text(&sample)? };
@@ -112,15 +108,15 @@ fn show(arguments: &Arguments, watched: &Watched) -> Result<ExitCode, Error> {
     Ok(if unreadable.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The last line: how much there is, and how much of it is shown.
+/// The last line: rows and columns of the table, and the shown ones if these are fewer.
 fn footer(table: &Table, sample: &Sample<'_>, columns: usize) -> String {
-    let counted = |all: u64, shown: u64, name: &str| {
-        let name = if all == 1 { name } else { &format!("{name}s") };
-        let shown = if shown < all { format!(" ({} shown)", count(shown)) } else { String::new() };
-        format!("{} {name}{shown}", count(all))
-    };
-    let all = sample.columns.len() as u64;
-    format!("{}, {}", counted(table.rows, sample.rows, "row"), counted(all, columns as u64, "column"))
+    let columns = (sample.columns.len() as u64, columns as u64, "column");
+    [(table.rows, sample.rows, "row"), columns]
+        .map(|(all, shown, name)| match counted(all, name) {
+            all_of_them if shown < all => format!("{all_of_them} ({} shown)", count(shown)),
+            all_of_them => all_of_them,
+        })
+        .join(", ")
 }
 
 /// The first rows of some columns.
@@ -140,7 +136,7 @@ struct Cells {
     is_right: bool,
     /// The values; `None`: missing.
     values: Vec<Option<String>>,
-    /// Why the values cannot be read. There are none then.
+    /// Why there are no values: they cannot be read.
     failure: Option<String>,
 }
 
@@ -151,9 +147,8 @@ impl Sample<'_> {
     /// If the request was interrupted.
     fn read(&self, column: &Column) -> Result<Cells, Error> {
         let interrupt = &self.watched.interrupt;
-        let shown = |text: &str| self.terminal.shown(text).into_owned();
         let mut cells = Cells {
-            name: shown(&column.name.to_string()),
+            name: self.terminal.shown(&column.name.to_string()),
             data_type: String::new(),
             units: String::new(),
             is_right: false,
@@ -167,11 +162,8 @@ impl Sample<'_> {
                 return Ok(cells);
             }
         };
-        cells.data_type = shown(&arrow_name(rows.data_type()));
-        // Those of dates and instants only say how they are stored.
-        if !matches!(rows.data_type(), DataType::Date32 | DataType::Timestamp(..)) {
-            cells.units = shown(column.meaning.units.as_deref().unwrap_or_default());
-        }
+        cells.data_type = self.terminal.shown(&arrow_name(rows.data_type()));
+        cells.units = self.terminal.shown(column.shown_units().unwrap_or_default());
         cells.is_right = is_number(rows.data_type());
         match self.values(rows.as_ref(), interrupt) {
             Ok(values) => cells.values = values,
@@ -187,7 +179,7 @@ impl Sample<'_> {
         while start < self.rows {
             let fitting = rows.fitting(start..self.rows, PIECE, interrupt)?;
             let end = fitting.end.max(start + 1);
-            // A single value so large takes long to decode, and nobody reads it.
+            // A value of this size takes long to decode, and no person reads it.
             if fitting.bytes > LARGE {
                 values.extend((start..end).map(|_| Some(format!("({})", bytes(fitting.bytes)))));
             } else {
@@ -214,7 +206,7 @@ impl Sample<'_> {
             rendered.map_err(|error| store::Error::unsupported(String::new(), error))?;
             // A list may be longer than any line.
             let beginning = &text[..text.len().min(4 * LONGEST)];
-            let value = self.terminal.shown(&String::from_utf8_lossy(beginning)).into_owned();
+            let value = self.terminal.shown(&String::from_utf8_lossy(beginning));
             let is_clear = !value.trim_matches(' ').is_empty() && value.trim_matches(' ').len() == value.len();
             let value = if is_clear && value != NULL { value } else { format!("\"{value}\"") };
             values.push(Some(self.terminal.clipped(&value, LONGEST).into_owned()));
@@ -240,7 +232,7 @@ impl Cells {
     }
 }
 
-/// Whether values of a type are compared digit by digit.
+/// Whether people compare values of a type digit by digit.
 fn is_number(data_type: &DataType) -> bool {
     data_type.is_numeric() || matches!(data_type, DataType::Duration(_))
 }

@@ -24,11 +24,6 @@ pub(super) fn text(sample: &Sample<'_>, all: u64) -> Result<(String, Vec<Cells>)
         .collect();
     let names = columns.iter().map(|cells| width(&cells.name)).max().unwrap_or(0).min(MOST);
     let types = kinds.iter().map(|kind| width(kind)).max().unwrap_or(0).min(MOST);
-    let padded = |text: &str, columns: usize| {
-        let text = terminal.clipped(text, columns);
-        let blank = columns - width(&text).min(columns);
-        format!("{text}{}", " ".repeat(blank))
-    };
     let mut text = String::new();
     for row in 0..sample.rows {
         let title = format!("─ row {} of {} ", count(row + 1), count(all));
@@ -41,9 +36,11 @@ pub(super) fn text(sample: &Sample<'_>, all: u64) -> Result<(String, Vec<Cells>)
                 (None, Some(Some(value))) => (Ink::Plain, value.as_str()),
                 (None, _) => (Ink::Faint, NULL),
             };
+            let [(name, after_name), (kind, after_kind)] =
+                [(cells.name.as_str(), names), (kind, types)].map(|(text, columns)| terminal.fitted(text, columns));
             let parts = [
-                (Ink::Name, padded(&cells.name, names).into()),
-                (Ink::Faint, format!("  {} │ ", padded(kind, types)).into()),
+                (Ink::Name, format!("{name}{after_name}").into()),
+                (Ink::Faint, format!("  {kind}{after_kind} │ ").into()),
                 (ink, value.into()),
             ];
             text += &terminal.line(&parts);

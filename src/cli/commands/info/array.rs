@@ -35,45 +35,50 @@ pub(super) fn described(one: &Value, path: &str) -> Vec<String> {
     let facts: Vec<String> = datatype.into_iter().chain(shape).collect();
     let divider = if facts.is_empty() { "" } else { ": " };
     let mut lines = vec![format!("{kind} {path}{divider}{}", facts.join(", "))];
-    let mut add = |key: &str, value: String| {
-        if !value.is_empty() {
-            lines.push(format!("  {key}: {value}"));
-        }
-    };
-    add("shown as", text(&one["type"]));
-    add("dimensions", one["dimensions"].as_array().map(|_| list(&one["dimensions"])).unwrap_or_default());
+    let dimensions = one["dimensions"].as_array().map(|_| list(&one["dimensions"])).unwrap_or_default();
     let layout = &storage["layout"];
-    match layout["kind"].as_str() {
-        Some("chunked") => add("chunks", list(&layout["chunk"])),
-        Some("contiguous") if layout["allocated"] == false => add("storage", "contiguous, nothing written yet".into()),
-        kind => add("storage", kind.unwrap_or_default().to_owned()),
-    }
+    let place = match layout["kind"].as_str() {
+        Some("chunked") => ("chunks", list(&layout["chunk"])),
+        Some("contiguous") if layout["allocated"] == false => ("storage", "contiguous, nothing written yet".into()),
+        kind => ("storage", kind.unwrap_or_default().to_owned()),
+    };
     let filters = storage["filters"].as_array();
-    add("filters", filters.into_iter().flatten().map(filter).collect::<Vec<_>>().join(", "));
+    let filters = filters.into_iter().flatten().map(filter).collect::<Vec<_>>().join(", ");
     let fill = &storage["fill"];
-    add(
-        "fill value",
-        match fill["state"].as_str() {
-            Some("explicit") => as_json(&fill["value"]),
-            Some("unreadable") => format!("unreadable: {}", text(&fill["error"])),
-            state => state.unwrap_or_default().to_owned(),
-        },
-    );
-    for key in ["value", "units", "description", "target", "file"] {
-        let is_attribute = !one["attributes"][key].is_null();
-        add(key, Some(&one[key]).filter(|value| !value.is_null() && !is_attribute).map(as_json).unwrap_or_default());
-    }
-    add("unreadable", text(&one["error"]));
-    for (key, names) in [("files", "shown_as"), ("not shown", "not_shown")] {
-        let names = one[names].as_array().into_iter().flatten().map(text).collect::<Vec<_>>();
-        add(key, names.join(if key == "files" { ", " } else { "; " }));
-    }
+    let fill = match fill["state"].as_str() {
+        Some("explicit") => as_json(&fill["value"]),
+        Some("unreadable") => format!("unreadable: {}", text(&fill["error"])),
+        state => state.unwrap_or_default().to_owned(),
+    };
+    let facts = [
+        ("shown as", text(&one["type"])),
+        ("dimensions", dimensions),
+        place,
+        ("filters", filters),
+        ("fill value", fill),
+    ];
+    let own = ["value", "units", "description", "target", "file"].into_iter().filter_map(|key| {
+        let value = Some(&one[key]).filter(|value| !value.is_null() && one["attributes"][key].is_null())?;
+        Some((key, as_json(value)))
+    });
+    let ends = [
+        ("unreadable", text(&one["error"])),
+        ("files", joined(&one["shown_as"], ", ")),
+        ("not shown", joined(&one["not_shown"], "; ")),
+    ];
+    let facts = facts.into_iter().chain(own).chain(ends).filter(|(_, value)| !value.is_empty());
+    lines.extend(facts.map(|(key, value)| format!("  {key}: {value}")));
     if let Some(attributes) = one["attributes"].as_object().filter(|attributes| !attributes.is_empty()) {
         lines.push("  attributes:".to_owned());
-        let line = |(name, value): (&String, &Value)| format!("    {}: {}", printable(name), as_json(value));
-        lines.extend(attributes.iter().map(line));
+        let attributes = attributes.iter();
+        lines.extend(attributes.map(|(name, value)| format!("    {}: {}", printable(name), as_json(value))));
     }
     lines
+}
+
+/// The texts of a list.
+fn joined(texts: &Value, divider: &str) -> String {
+    texts.as_array().into_iter().flatten().map(text).collect::<Vec<_>>().join(divider)
 }
 
 /// A value as JSON, with quotes around texts; a long one is truncated.
@@ -108,16 +113,10 @@ pub(super) fn type_name(datatype: &Value) -> String {
         Some(order @ ("big" | "vax")) if size > 1 => format!(" {order}-endian"),
         _ => String::new(),
     };
-    let within = || match (datatype["precision"].as_u64(), datatype["offset"].as_u64()) {
-        (Some(precision), Some(offset)) if (precision, offset) != (bits, 0) => {
-            format!(" ({precision} bits, from bit {offset})")
-        }
-        _ => String::new(),
-    };
     match datatype["class"].as_str().unwrap_or_default() {
         "integer" => {
             let sign = if datatype["signed"] == false { "u" } else { "" };
-            format!("{sign}int{bits}{order}{}", within())
+            format!("{sign}int{bits}{order}{}", bits_within(datatype, bits))
         }
         "float" => match datatype["format"].as_str() {
             Some(_) => format!("float{bits}{order}"),
@@ -130,19 +129,22 @@ pub(super) fn type_name(datatype: &Value) -> String {
                 _ => format!("fixed string of {size} bytes, {charset}, {}", text(&datatype["padding"])),
             }
         }
-        "bitfield" => format!("bitfield of {bits} bits{order}{}", within()),
+        "bitfield" => format!("bitfield of {bits} bits{order}{}", bits_within(datatype, bits)),
         "opaque" => {
             let tag = Some(text(&datatype["tag"])).filter(|tag| !tag.is_empty());
             format!("opaque of {size} bytes{}", tag.map(|tag| format!(" ({tag})")).unwrap_or_default())
         }
         "compound" => {
-            let field = |field: &Value| format!("{}: {}", text(&field["name"]), type_name(&field["datatype"]));
-            format!("compound of {size} bytes {{{}}}", some(&datatype["fields"], field))
+            let fields = some(&datatype["fields"], |field| {
+                format!("{}: {}", text(&field["name"]), type_name(&field["datatype"]))
+            });
+            format!("compound of {size} bytes {{{fields}}}")
         }
         "enum" if datatype["boolean"] == true => "bool".to_owned(),
         "enum" => {
-            let member = |member: &Value| format!("{} = {}", text(&member["name"]), text(&member["value"]));
-            format!("enum of {} {{{}}}", type_name(&datatype["base"]), some(&datatype["members"], member))
+            let members =
+                some(&datatype["members"], |member| format!("{} = {}", text(&member["name"]), text(&member["value"])));
+            format!("enum of {} {{{members}}}", type_name(&datatype["base"]))
         }
         "sequence" => format!("list of {}", type_name(&datatype["base"])),
         "array" => format!("array {} of {}", list(&datatype["dims"]), type_name(&datatype["base"])),
@@ -152,11 +154,21 @@ pub(super) fn type_name(datatype: &Value) -> String {
     }
 }
 
+/// The bits of a number that does not fill its bytes.
+fn bits_within(datatype: &Value, bits: u64) -> String {
+    match (datatype["precision"].as_u64(), datatype["offset"].as_u64()) {
+        (Some(precision), Some(offset)) if (precision, offset) != (bits, 0) => {
+            format!(" ({precision} bits, from bit {offset})")
+        }
+        _ => String::new(),
+    }
+}
+
 /// Describes the parts of a float that is not IEEE 754.
 fn float(format: &Value) -> String {
     let parts = format.as_object().and_then(|format| format.values().next()).unwrap_or(format);
-    let bits = |key: &str| text(&parts[key]);
-    format!("{} bits of exponent, {} of mantissa", bits("exponent_size"), bits("mantissa_size"))
+    let [exponent, mantissa] = ["exponent_size", "mantissa_size"].map(|key| text(&parts[key]));
+    format!("{exponent} bits of exponent, {mantissa} of mantissa")
 }
 
 /// Lists the first parts of a type, and counts the others.

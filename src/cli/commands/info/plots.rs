@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
-use super::tree::table_in_words;
-use crate::activity::words::count;
+use super::lines::table_in_words;
+use crate::activity::words::{count, counted};
 use crate::cli::Error;
 use crate::cli::place::Place;
 use crate::cli::progress::Watched;
@@ -95,13 +95,13 @@ struct PlotLine {
     /// Name, units, type, and both ends of the axis.
     texts: [String; 5],
     picture: Shape,
-    /// What is missing, and what the bars count.
+    /// Shares of missing values, and the quantity that the bars count.
     notes: String,
 }
 
 /// The picture of a column.
 enum Shape {
-    /// Bars, and the line over the rows. Heights are eighths; `None`: there is no value.
+    /// Bars, and the line over the rows. Heights are eighths; `None`: a part without values.
     Bars(Vec<u64>, Vec<Option<usize>>),
     /// A text instead.
     Text(String),
@@ -119,8 +119,8 @@ impl Drawing<'_> {
         let columns = self.table.columns.iter().zip(&self.look.columns);
         let lines: Vec<PlotLine> = columns.map(|(column, look)| self.line(column, look)).collect();
         let widths = self.widths(&lines);
-        let heading = self.terminal.shown(&format!("{name}: ")).into_owned();
-        let about = self.terminal.shown(&table_in_words(self.table)).into_owned();
+        let heading = self.terminal.shown(&format!("{name}: "));
+        let about = self.terminal.shown(&table_in_words(self.table));
         // The title of the line over the rows stands above it, where there is room.
         let blank = widths.before_steps().checked_sub(width(&heading) + width(&about)).filter(|blank| *blank > 1);
         let title = blank.filter(|_| widths.steps > 0).map(|blank| format!("{}over the rows", " ".repeat(blank)));
@@ -143,23 +143,14 @@ impl Drawing<'_> {
     }
 
     fn line(&self, column: &Column, look: &ColumnLook) -> PlotLine {
-        let shown = |text: &str| self.terminal.shown(text).into_owned();
         let data_type = column.shown().map(|rows| arrow_name(rows.data_type())).unwrap_or_default();
-        let is_instant = data_type.starts_with("timestamp") || data_type.starts_with("date");
-        let units = column.meaning.units.as_deref().filter(|_| !is_instant).unwrap_or_default();
-        let texts = |ends: [&str; 2]| [&column.name.to_string(), units, &data_type, ends[0], ends[1]].map(shown);
-        let mut notes = Vec::new();
-        if let Some(missing) = &look.numbers.missing
-            && missing.of[0] > 0
-        {
-            notes.push(format!("{}{} missing", about(missing.is_exact), share(missing.of)));
-        }
-        if let Some(nans) = &look.numbers.nans
-            && nans.of[0] > 0
-        {
-            notes.push(format!("{}{} NaN", about(nans.is_exact), share(nans.of)));
-        }
-        let (texts, picture) = match &look.picture {
+        let numbers = [(&look.numbers.missing, "missing"), (&look.numbers.nans, "NaN")];
+        let numbers = numbers.into_iter().filter_map(|(number, name)| Some((number.as_ref()?, name)));
+        let mut notes: Vec<String> = numbers
+            .filter(|(number, _)| number.of[0] > 0)
+            .map(|(number, name)| format!("{}{} {name}", about(number.is_exact), share(number.of)))
+            .collect();
+        let (ends, picture): ([String; 2], Shape) = match &look.picture {
             Ok(picture) => match &picture.values {
                 Values::Bars(bars) => {
                     notes.extend((bars.outside > 0).then(|| format!("{} beyond", count(bars.outside))));
@@ -175,22 +166,31 @@ impl Drawing<'_> {
                         BarsOf::Times => [dated(&ends[0], least), ends[1].clone()],
                         _ => ends,
                     };
-                    (texts([&ends[0], &ends[1]]), Shape::Bars(bars.counts.clone(), steps(&picture.trace.stretches)))
+                    (ends, Shape::Bars(bars.counts.clone(), steps(&picture.trace.stretches)))
                 }
-                Values::Labels(labels) => (texts(["", ""]), Shape::Text(shown(&commonest(labels, look.is_whole)))),
+                Values::Labels(labels) => {
+                    (Default::default(), Shape::Text(self.terminal.shown(&commonest(labels, look.is_whole))))
+                }
             },
-            Err(plain) => (texts(["", ""]), Shape::Text(shown(&reason(plain)))),
+            Err(plain) => (Default::default(), Shape::Text(self.terminal.shown(&reason(plain)))),
         };
-        PlotLine { texts, picture, notes: shown(&notes.join(", ")) }
+        let [least, greatest] = &ends;
+        let texts = [&column.name.to_string(), column.shown_units().unwrap_or_default(), &data_type, least, greatest];
+        PlotLine {
+            texts: texts.map(|text| self.terminal.shown(text)),
+            picture,
+            notes: self.terminal.shown(&notes.join(", ")),
+        }
     }
 
     fn widths(&self, lines: &[PlotLine]) -> Widths {
-        let longest = |at: usize| lines.iter().map(|line| width(&line.texts[at])).max().unwrap_or(0).min(MOST[at]);
+        let texts =
+            std::array::from_fn(|at| lines.iter().map(|line| width(&line.texts[at])).max().unwrap_or(0).min(MOST[at]));
         let has_bars = lines.iter().any(|line| matches!(line.picture, Shape::Bars(..)));
         let steps = if has_bars { STEPS } else { 0 };
-        let mut widths = Widths { texts: std::array::from_fn(longest), bars: BARS[0], steps };
+        let mut widths = Widths { texts, bars: BARS[0], steps };
         let columns = self.terminal.columns.unwrap_or(usize::MAX);
-        // What is left out first is what other commands tell as well.
+        // Types and units are left out first, since other commands show them as well.
         if widths.all() > columns {
             widths.texts[2] = 0;
         }
@@ -206,23 +206,16 @@ impl Drawing<'_> {
 
     /// The line of a column.
     fn drawn(&self, line: &PlotLine, widths: &Widths) -> String {
-        let cell = |at: usize| {
-            let text = self.terminal.clipped(&line.texts[at], widths.texts[at]).into_owned();
-            let blank = " ".repeat(widths.texts[at].saturating_sub(width(&text)));
-            (text, blank)
-        };
+        let [name, units, data_type, (least, before), (greatest, after)] =
+            std::array::from_fn(|at| self.terminal.fitted(&line.texts[at], widths.texts[at]));
         let mut parts: Vec<(Ink, Cow<'_, str>)> = Vec::new();
-        for (at, ink) in
-            [(0, Ink::Name), (1, Ink::Faint), (2, Ink::Faint)].into_iter().filter(|(at, _)| widths.texts[*at] > 0)
-        {
-            let (text, blank) = cell(at);
-            parts.extend([(Ink::Plain, "  ".into()), (ink, text.into()), (Ink::Plain, blank.into())]);
+        let before_picture = [(Ink::Name, name), (Ink::Faint, units), (Ink::Faint, data_type)];
+        for ((ink, (text, blank)), _) in before_picture.into_iter().zip(widths.texts).filter(|(_, width)| *width > 0) {
+            parts.extend([(Ink::Plain, "  ".into()), (ink, text), (Ink::Plain, blank.into())]);
         }
         match &line.picture {
             Shape::Bars(counts, steps) => {
-                let (least, before) = cell(3);
                 let bars: String = heights(counts, widths.bars).into_iter().map(|height| self.block(height)).collect();
-                let (greatest, after) = cell(4);
                 let steps: String = steps
                     .iter()
                     .take(widths.steps)
@@ -271,19 +264,19 @@ impl Widths {
 }
 
 /// Heights of this many bars of equal width over the same axis, in eighths of the highest. Only a bar without rows has
-/// none.
+/// the height 0.
 fn heights(counts: &[u64], bars: usize) -> Vec<usize> {
     let step = counts.len() as f64 / bars as f64;
-    let rows = |bar: usize| {
-        let (start, end) = (bar as f64 * step, (bar + 1) as f64 * step);
-        let overlap = |at: usize| (end.min(at as f64 + 1.0) - start.max(at as f64)).max(0.0);
-        let last = (end.ceil() as usize).min(counts.len());
-        (start as usize..last).map(|at| overlap(at) * counts[at] as f64).sum::<f64>()
-    };
-    let rows: Vec<f64> = (0..bars).map(rows).collect();
+    let rows: Vec<f64> = (0..bars).map(|bar| area(counts, [bar as f64 * step, (bar + 1) as f64 * step])).collect();
     let most = rows.iter().copied().fold(0.0, f64::max);
     // Sums of parts are not exact.
     rows.into_iter().map(|rows| if most > 0.0 { (8.0 * rows / most - 1e-9).ceil() as usize } else { 0 }).collect()
+}
+
+/// Rows between two points of an axis whose bars, each of width 1, have these rows.
+fn area(counts: &[u64], [start, end]: [f64; 2]) -> f64 {
+    let bars = counts.iter().enumerate().take(end.ceil() as usize).skip(start as usize);
+    bars.map(|(at, rows)| (end.min(at as f64 + 1.0) - start.max(at as f64)).max(0.0) * *rows as f64).sum()
 }
 
 /// Heights of the medians over the rows, between the least and the greatest of them; `None`: no value there.
@@ -315,32 +308,34 @@ fn half_of_mean(stretches: &[Stretch]) -> Option<f64> {
 
 /// The commonest labels with their shares.
 fn commonest(labels: &Labels, is_whole: bool) -> String {
-    let rows = labels.rows.max(1);
-    let part = |count: u64| match count as f64 * 100.0 / rows as f64 {
-        percent if percent > 0.0 && percent < 0.5 => "<1 %".to_owned(),
-        percent => format!("{percent:.0} %"),
-    };
-    let told = labels.commonest.iter().map(|label| {
+    let shown = labels.commonest.iter().map(|label| {
         let mut text: String = label.text.chars().take(MOST_OF_LABEL).collect();
         if text.len() < label.text.len() {
             text.push('…');
         }
-        format!("{text} {}", part(label.count))
+        format!("{text} {}", rounded_share(label.count, labels.rows))
     });
-    let [others, count_of_others] = labels.others;
-    let name = if others == 1 { "other" } else { "others" };
-    let others = (others > 0).then(|| format!("… {} {name} {}", count(others), part(count_of_others)));
-    format!("{}{}", about(is_whole), told.chain(others).collect::<Vec<_>>().join(", "))
+    let [others, rows] = labels.others;
+    let others = (others > 0).then(|| format!("… {} {}", counted(others, "other"), rounded_share(rows, labels.rows)));
+    format!("{}{}", about(is_whole), shown.chain(others).collect::<Vec<_>>().join(", "))
+}
+
+/// A part of a whole in whole percent.
+fn rounded_share(part: u64, of: u64) -> String {
+    match part as f64 * 100.0 / of.max(1) as f64 {
+        percent if percent > 0.0 && percent < 0.5 => "<1 %".to_owned(),
+        percent => format!("{percent:.0} %"),
+    }
 }
 
 /// The first instant of an axis, with the date or year that pictures leave out; `least` begins with it.
 fn dated(shown: &str, least: &str) -> String {
-    let begins = |at: usize| {
+    // `2026-` before month and day, `2026-01-31 ` before hours and minutes.
+    let whole = [5, 11].into_iter().find_map(|at| {
         let (before, rest) = least.split_at_checked(at)?;
         rest.starts_with(shown.get(..5)?).then(|| format!("{before}{shown}"))
-    };
-    // `2026-` before month and day, `2026-01-31 ` before hours and minutes.
-    begins(5).or_else(|| begins(11)).unwrap_or_else(|| shown.to_owned())
+    });
+    whole.unwrap_or_else(|| shown.to_owned())
 }
 
 /// Marks a figure that is only of the sample.
