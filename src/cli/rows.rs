@@ -78,17 +78,15 @@ impl Keeping {
 
 /// Parses the compression of Parquet columns.
 pub(super) fn compression(text: &str) -> Result<Compression, String> {
-    let level = |level: &str| {
-        let level = level.parse().ok().and_then(|level| ZstdLevel::try_new(level).ok());
-        level.map(Compression::ZSTD).ok_or_else(|| "a level is a number from 1 to 22".to_owned())
+    let level = match text.split_once(':') {
+        None if text == "zstd" => "3",
+        Some(("zstd", level)) => level,
+        None if text == "snappy" => return Ok(Compression::SNAPPY),
+        None if text == "none" => return Ok(Compression::UNCOMPRESSED),
+        _ => return Err("it is zstd, zstd:LEVEL, snappy or none".to_owned()),
     };
-    match text.split_once(':') {
-        None if text == "zstd" => level("3"),
-        Some(("zstd", number)) => level(number),
-        None if text == "snappy" => Ok(Compression::SNAPPY),
-        None if text == "none" => Ok(Compression::UNCOMPRESSED),
-        _ => Err("it is zstd, zstd:LEVEL, snappy or none".to_owned()),
-    }
+    let level = level.parse().ok().and_then(|level| ZstdLevel::try_new(level).ok());
+    level.map(Compression::ZSTD).ok_or_else(|| "a level is a number from 1 to 22".to_owned())
 }
 
 impl OutputOptions {
@@ -104,7 +102,7 @@ impl OutputOptions {
         let is_binary = matches!(format, OutputFormat::Parquet | OutputFormat::Arrow);
         if let Some(output) = output.filter(|output| is_binary && is_gzip(output)) {
             let reason = "Parquet and Arrow files are never compressed as a whole: leave .gz out";
-            return Err(Error::Usage(format!("-o {}: {reason}", output.display())));
+            return Err(refused(output, reason));
         }
         if is_binary && output.is_none() && io::stdout().is_terminal() {
             return Err(Error::Usage("this format is not for a terminal: send it to a file with `-o`".into()));
@@ -204,7 +202,7 @@ impl OutputFormat {
             Some("arrow" | "feather" | "ipc") => OutputFormat::Arrow,
             _ => {
                 let formats = "its name ends with none of .csv, .tsv, .ndjson, .parquet and .arrow; give --format";
-                return Err(Error::Usage(format!("-o {}: {formats}", output.display())));
+                return Err(refused(output, formats));
             }
         })
     }
@@ -254,21 +252,20 @@ impl Output {
     /// # Errors
     /// If there can be no such file.
     pub fn new(path: &Path) -> Result<Self, Error> {
-        let refuse = |reason: &str| Error::Usage(format!("-o {}: {reason}", path.display()));
         let shown = path.to_owned();
         // A link stays, and its target is replaced.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let known = fs::metadata(&path).ok();
         if known.as_ref().is_some_and(|known| known.is_dir()) {
-            return Err(refuse("that is a folder"));
+            return Err(refused(&shown, "that is a folder"));
         }
         if is_known(&path) {
-            return Err(refuse("that is an HDF5 file, or one of another known format"));
+            return Err(refused(&shown, "that is an HDF5 file, or one of another known format"));
         }
         if let Some(reason) = no_folder(&path) {
-            return Err(refuse(&reason));
+            return Err(refused(&shown, &reason));
         }
-        let partial = Partial::beside(&path).ok_or_else(|| refuse("not a file"))?;
+        let partial = Partial::beside(&path).ok_or_else(|| refused(&shown, "not a file"))?;
         Ok(Self { path, shown, partial: known.is_none_or(|known| known.is_file()).then_some(partial) })
     }
 
@@ -277,19 +274,18 @@ impl Output {
     /// # Errors
     /// If there can be no such folder.
     pub fn folder(path: &Path) -> Result<Self, Error> {
-        let refuse = |reason: &str| Error::Usage(format!("-o {}: {reason}", path.display()));
         let shown = path.to_owned();
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         match fs::read_dir(&path).map(|mut entries| entries.next()) {
             Ok(None) => {}
-            Ok(Some(_)) => return Err(refuse("files go to a folder that is empty, or not there yet")),
+            Ok(Some(_)) => return Err(refused(&shown, "files go to a folder that is empty, or not there yet")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(refuse(&error.to_string())),
+            Err(error) => return Err(refused(&shown, &error.to_string())),
         }
         if let Some(reason) = no_folder(&path) {
-            return Err(refuse(&reason));
+            return Err(refused(&shown, &reason));
         }
-        let partial = Partial::beside(&path).ok_or_else(|| refuse("not a folder"))?;
+        let partial = Partial::beside(&path).ok_or_else(|| refused(&shown, "not a folder"))?;
         Ok(Self { path, shown, partial: Some(partial) })
     }
 
@@ -318,21 +314,13 @@ impl Output {
         &self,
         write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Error>,
     ) -> Result<Option<u64>, Error> {
-        let encode = |file: &mut File| {
-            if !is_gzip(&self.shown) {
-                return write(file);
-            }
-            let mut encoder = GzEncoder::new(file, flate2::Compression::default());
-            write(&mut encoder)?;
-            encoder.try_finish().map_err(Error::io("output"))
-        };
         let Some(place) = &self.partial else {
             let mut file = OpenOptions::new().write(true).open(&self.path).map_err(self.failed())?;
-            return encode(&mut file).map_err(|error| self.cut_short(error, 0)).map(|()| None);
+            return self.encode(&mut file, write).map_err(|error| self.cut_short(error, 0)).map(|()| None);
         };
         let partial = place.path();
         let mut file = place.file().map_err(self.failed())?;
-        let written = encode(&mut file);
+        let written = self.encode(&mut file, write);
         let bytes = file.metadata().map_or(0, |metadata| metadata.len());
         let written = written.map_err(|error| self.cut_short(error, bytes));
         let written = written.and_then(|()| fs::rename(partial, &self.path).map_err(self.failed()));
@@ -341,6 +329,20 @@ impl Output {
             fs::remove_file(partial).ok();
         }
         written.map(|()| Some(bytes))
+    }
+
+    /// Writes into a file, through gzip if its name says so.
+    fn encode(
+        &self,
+        file: &mut File,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if !is_gzip(&self.shown) {
+            return write(file);
+        }
+        let mut encoder = GzEncoder::new(file, flate2::Compression::default());
+        write(&mut encoder)?;
+        encoder.try_finish().map_err(Error::io("output"))
     }
 
     fn failed(&self) -> impl FnOnce(io::Error) -> Error {
@@ -362,11 +364,16 @@ impl Output {
 /// Total bytes of all files in a folder and its subfolders.
 fn bytes_below(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let bytes = |entry: fs::DirEntry| match entry.metadata() {
+    let bytes = entries.map(|entry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
         metadata => metadata.map_or(0, |metadata| metadata.len()),
-    };
-    entries.map(bytes).sum()
+    });
+    bytes.sum()
+}
+
+/// An output that cannot be written, and why.
+fn refused(output: &Path, reason: &str) -> Error {
+    Error::Usage(format!("-o {}: {reason}", output.display()))
 }
 
 /// The reason why a path cannot be created: its folder does not exist.
@@ -400,86 +407,125 @@ pub(super) fn write(
     place: &Place,
     (watched, share): (&Watched, Share),
 ) -> Result<Option<u64>, Error> {
-    let interrupt = &watched.interrupt;
     let done = Arc::<AtomicU64>::default();
     let written_rows = done.clone();
     watched.follow(move || {
         let values = written_rows.load(Ordering::Relaxed).saturating_mul(share.row);
         (share.before.saturating_add(values), None)
     });
-    let refused = |reason: &dyn Display| Error::Usage(format!("{}: {reason}", place.name));
-    let failed = |error: crate::store::Error| place.failed(error.into());
-    let session = &place.session;
-    let text = |format| {
-        let column = |column: &Column| Ok(TextColumn::new(column.name.clone(), column.shown()?));
-        TextView::new(written(table, column), format, &session.csv, None, session.blocks.clone(), None)
-    };
-    let copy = |view: &dyn View, out: &mut dyn Write| {
-        view.size(Effort::Quick, interrupt).map_err(failed)?;
+    let writing = Writing { table, place, interrupt: &watched.interrupt, done: &done };
+    match target {
+        OutputTarget::Standard => {
+            let written = writing.write((format, keeping), &mut Out::new());
+            written.map(|()| None).map_err(|error| match error {
+                Error::Io { error, .. } => Error::io("standard output")(error),
+                error => error,
+            })
+        }
+        OutputTarget::File(output) => output.write(|out| writing.write((format, keeping), out)),
+        OutputTarget::Folder(output, by) => writing.partitioned(output, by, keeping),
+    }
+}
+
+/// Writes the rows of a table.
+struct Writing<'a> {
+    table: &'a Table,
+    place: &'a Place,
+    interrupt: &'a Interrupt,
+    /// Rows written.
+    done: &'a AtomicU64,
+}
+
+impl Writing<'_> {
+    fn write(
+        &self,
+        (format, keeping): (OutputFormat, Option<Keeping>),
+        out: &mut (dyn Write + Send),
+    ) -> Result<(), Error> {
+        match format {
+            OutputFormat::Csv => self.copy(&self.text(text::TextFormat::Csv), out),
+            OutputFormat::Ndjson => self.copy(&self.text(text::TextFormat::Ndjson), out),
+            OutputFormat::Parquet => {
+                let view = self.parquet(ParquetColumn::new)?;
+                let Some(keeping) = keeping else { return self.copy(&view, out) };
+                let [row_group, _] = keeping.room();
+                compress(view, keeping.compression, row_group, out, self.done, self.interrupt)
+                    .map_err(|error| self.uncompressed(error))
+            }
+            OutputFormat::Arrow => {
+                let columns = written(self.table, IpcColumn::new);
+                crate::views::ipc::check(&columns).map_err(|misfit| self.refused(&misfit))?;
+                self.copy(&IpcView::new(columns, self.place.session.blocks.clone(), None), out)
+            }
+        }
+    }
+
+    /// Writes Parquet files into a folder, one for each value of the columns `by`.
+    fn partitioned(&self, output: &Output, by: &[String], keeping: Option<Keeping>) -> Result<Option<u64>, Error> {
+        let view = self.parquet(|column| {
+            // A row label that only names partitions is no column of the files, so it cannot label their rows.
+            let is_label = column.is_label && !by.iter().any(|name| column.name == *name);
+            ParquetColumn::new(&Column { is_label, ..column.clone() })
+        })?;
+        let keeping = keeping.unwrap_or(Keeping { compression: Compression::UNCOMPRESSED, memory: None });
+        let [_, memory] = keeping.room();
+        output.fill(|folder| {
+            let how = Partitioning {
+                by,
+                compression: keeping.compression,
+                memory,
+                create: &|directory| {
+                    let directory = folder.join(directory);
+                    fs::create_dir_all(&directory)?;
+                    File::create_new(directory.join("part-0.parquet"))
+                },
+            };
+            partition(view, &how, self.done, self.interrupt).map_err(|error| self.uncompressed(error))
+        })
+    }
+
+    fn text(&self, format: text::TextFormat) -> TextView {
+        let columns = written(self.table, |column| Ok(TextColumn::new(column.name.clone(), column.shown()?)));
+        let session = &self.place.session;
+        TextView::new(columns, format, &session.csv, None, session.blocks.clone(), None)
+    }
+
+    fn parquet(&self, make: impl Fn(&Column) -> Result<ParquetColumn, Misfit>) -> Result<ParquetView, Error> {
+        let columns = written(self.table, make);
+        ParquetView::check(&columns).map_err(|misfit| self.refused(&misfit))?;
+        Ok(ParquetView::new(columns, self.place.session.blocks.clone()))
+    }
+
+    /// Writes the bytes of a file of a mount.
+    fn copy(&self, view: &dyn View, out: &mut dyn Write) -> Result<(), Error> {
+        view.size(Effort::Quick, self.interrupt).map_err(|error| self.place.failed(error.into()))?;
         let (mut piece, mut offset) = (Vec::with_capacity(PIECE), 0);
         loop {
             piece.clear();
             let mut answer = Answer::in_memory(piece);
-            view.gather(offset, PIECE, &mut answer, interrupt).map_err(failed)?;
+            let gathered = view.gather(offset, PIECE, &mut answer, self.interrupt);
+            gathered.map_err(|error| self.place.failed(error.into()))?;
             piece = answer.into_made();
             if piece.is_empty() {
                 return out.flush().map_err(Error::io("output"));
             }
             out.write_all(&piece).map_err(Error::io("output"))?;
             offset += piece.len() as u64;
-            let rows = table.rows as f64 * part(view, offset, interrupt);
-            done.store(rows as u64, Ordering::Relaxed);
+            let rows = self.table.rows as f64 * part(view, offset, self.interrupt);
+            self.done.store(rows as u64, Ordering::Relaxed);
         }
-    };
-    let uncompressed = |error: CompressError| match error {
-        CompressError::Rows(error) => failed(error),
-        CompressError::Output(error) => Error::io("output")(error),
-        CompressError::Format(reason) => refused(&reason),
-    };
-    let act = |out: &mut (dyn Write + Send)| match format {
-        OutputFormat::Csv => copy(&text(text::TextFormat::Csv), out),
-        OutputFormat::Ndjson => copy(&text(text::TextFormat::Ndjson), out),
-        OutputFormat::Parquet => {
-            let columns = written(table, ParquetColumn::new);
-            ParquetView::check(&columns).map_err(|misfit| refused(&misfit))?;
-            let view = ParquetView::new(columns, session.blocks.clone());
-            let Some(keeping) = keeping else { return copy(&view, out) };
-            let [row_group, _] = keeping.room();
-            compress(view, keeping.compression, row_group, out, &done, interrupt).map_err(uncompressed)
+    }
+
+    fn uncompressed(&self, error: CompressError) -> Error {
+        match error {
+            CompressError::Rows(error) => self.place.failed(error.into()),
+            CompressError::Output(error) => Error::io("output")(error),
+            CompressError::Format(reason) => self.refused(&reason),
         }
-        OutputFormat::Arrow => {
-            let columns = written(table, IpcColumn::new);
-            crate::views::ipc::check(&columns).map_err(|misfit| refused(&misfit))?;
-            copy(&IpcView::new(columns, session.blocks.clone(), None), out)
-        }
-    };
-    match target {
-        OutputTarget::Standard => act(&mut Out::new()).map(|()| None).map_err(|error| match error {
-            Error::Io { error, .. } => Error::io("standard output")(error),
-            error => error,
-        }),
-        OutputTarget::File(output) => output.write(act),
-        OutputTarget::Folder(output, by) => {
-            let made = |column: &Column| {
-                // A row label that only names partitions is no column of the files, so it cannot label their rows.
-                let is_label = column.is_label && !by.iter().any(|name| column.name == *name);
-                ParquetColumn::new(&Column { is_label, ..column.clone() })
-            };
-            let columns = written(table, made);
-            ParquetView::check(&columns).map_err(|misfit| refused(&misfit))?;
-            let view = ParquetView::new(columns, session.blocks.clone());
-            let keeping = keeping.unwrap_or(Keeping { compression: Compression::UNCOMPRESSED, memory: None });
-            let [_, memory] = keeping.room();
-            output.fill(|folder| {
-                let create = |directory: &str| {
-                    let directory = folder.join(directory);
-                    fs::create_dir_all(&directory)?;
-                    File::create_new(directory.join("part-0.parquet"))
-                };
-                let how = Partitioning { by, compression: keeping.compression, memory, create: &create };
-                partition(view, &how, &done, interrupt).map_err(uncompressed)
-            })
-        }
+    }
+
+    fn refused(&self, reason: &dyn Display) -> Error {
+        Error::Usage(format!("{}: {reason}", self.place.name))
     }
 }
 
@@ -495,6 +541,6 @@ fn part(view: &dyn View, offset: u64, interrupt: &Interrupt) -> f64 {
 
 /// The columns that can be written; the others are named on standard error.
 fn written<T>(table: &Table, make: impl Fn(&Column) -> Result<T, Misfit>) -> Vec<T> {
-    let made = |column: &Column| make(column).map_err(|reason| say_left_out(column, &reason.to_string())).ok();
-    table.columns.iter().filter_map(made).collect()
+    let columns = table.columns.iter();
+    columns.filter_map(|column| make(column).map_err(|reason| say_left_out(column, &reason.to_string())).ok()).collect()
 }
