@@ -10,7 +10,7 @@ mod table;
 mod text;
 mod typed;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::os::fd::AsRawFd;
@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use clap::ValueEnum;
+use crossbeam_channel::Receiver;
 use flate2::bufread::MultiGzDecoder;
 use parking_lot::Mutex;
 
@@ -216,9 +217,11 @@ impl Inputs {
             files.push((shown, opened));
         }
         let Some((_, first)) = files.first() else { return Err(Error::Usage("no input".into())) };
-        let nullable = |at: usize| files.iter().any(|(_, file)| file.schema().field(at).is_nullable());
-        let fields = first.schema().fields().iter().enumerate();
-        let fields = fields.map(|(at, field)| field.as_ref().clone().with_nullable(nullable(at))).collect();
+        let fields = first.schema().fields().iter().enumerate().map(|(at, field)| {
+            let is_nullable = files.iter().any(|(_, file)| file.schema().field(at).is_nullable());
+            field.as_ref().clone().with_nullable(is_nullable)
+        });
+        let fields = fields.collect();
         let labels = index_of_pandas(first.schema());
         Ok(Self { files, sources, fields, labels })
     }
@@ -287,60 +290,27 @@ impl Inputs {
         act: impl Fn(usize, &ArrayRef) -> Result<(), E> + Sync,
         end: impl Fn(usize) -> Result<(), E> + Sync,
     ) -> Result<(), Failed<E>> {
-        let failed = Mutex::new(None);
-        let fail = |error: Failed<E>| {
-            failed.lock().get_or_insert(error);
-        };
-        let is_over = || interrupt.is_raised() || failed.lock().is_some();
-        let one = |column: usize, array: &ArrayRef| {
-            done.fetch_add(array.len() as u64, Ordering::Relaxed);
-            act(column, array).map_err(|error| Failed::Column(column, error))
-        };
+        let pass = Pass { act, end, done, interrupt, failed: Mutex::new(None) };
         let threads = cores().min(columns.len().max(1));
         if sorted.is_none() && self.is_columnar() {
             let next = AtomicU64::new(0);
-            let work = || {
-                while let Some(column) = columns.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                    for batch in self.batches(std::slice::from_ref(column)) {
-                        if is_over() {
-                            return Ok(());
-                        }
-                        one(*column, batch.map_err(Failed::Input)?.column(0))?;
-                    }
-                    end(*column).map_err(|error| Failed::Column(*column, error))?;
-                }
-                Ok(())
-            };
             std::thread::scope(|scope| {
                 for _ in 0..threads {
-                    scope.spawn(|| guarded(work).unwrap_or_else(fail));
+                    scope.spawn(|| pass.run(|| self.each_column(columns, &next, &pass)));
                 }
             });
         } else {
-            // Each thread has its own columns, so that their arrays come in order.
             std::thread::scope(|scope| {
                 let mut senders = Vec::new();
                 for thread in 0..threads {
                     let (sender, receiver) = crossbeam_channel::bounded::<Arc<RecordBatch>>(WAITING);
                     senders.push(sender);
-                    let (one, end, fail) = (&one, &end, &fail);
-                    scope.spawn(move || {
-                        let mine = || columns.iter().enumerate().filter(move |(at, _)| at % threads == thread);
-                        let work = || {
-                            for batch in receiver {
-                                for (at, column) in mine() {
-                                    one(*column, batch.column(at))?;
-                                }
-                            }
-                            for (_, column) in mine() {
-                                end(*column).map_err(|error| Failed::Column(*column, error))?;
-                            }
-                            Ok(())
-                        };
-                        guarded(work).unwrap_or_else(fail);
-                    });
+                    // Each thread has its own columns, so that their arrays come in order.
+                    let columns = columns.iter().copied().enumerate().skip(thread).step_by(threads);
+                    let pass = &pass;
+                    scope.spawn(move || pass.run(|| pass.take(columns, receiver)));
                 }
-                let read = || {
+                pass.run(|| {
                     let batches: Box<dyn Iterator<Item = _>> = match sorted {
                         Some(sorted) => sorted.batches(self, columns),
                         None => Box::new(self.batches(columns)),
@@ -348,28 +318,104 @@ impl Inputs {
                     for batch in batches {
                         let batch = Arc::new(batch.map_err(Failed::Input)?);
                         // A closed queue means that its thread has failed.
-                        if is_over() || senders.iter().any(|sender| sender.send(batch.clone()).is_err()) {
+                        if pass.is_over() || senders.iter().any(|sender| sender.send(batch.clone()).is_err()) {
                             break;
                         }
                     }
                     Ok(())
-                };
-                guarded(read).unwrap_or_else(fail);
+                });
                 drop(senders);
             });
         }
-        failed.into_inner().map_or(Ok(()), Err)
+        pass.failed.into_inner().map_or(Ok(()), Err)
+    }
+
+    /// Reads whole columns, each the next one that no other thread has begun.
+    fn each_column<E, A, Z>(
+        &self,
+        columns: &[usize],
+        next: &AtomicU64,
+        pass: &Pass<'_, E, A, Z>,
+    ) -> Result<(), Failed<E>>
+    where
+        A: Fn(usize, &ArrayRef) -> Result<(), E>,
+        Z: Fn(usize) -> Result<(), E>,
+    {
+        while let Some(column) = columns.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
+            for batch in self.batches(std::slice::from_ref(column)) {
+                if pass.is_over() {
+                    return Ok(());
+                }
+                pass.array(*column, batch.map_err(Failed::Input)?.column(0))?;
+            }
+            pass.end(*column)?;
+        }
+        Ok(())
     }
 
     fn batches(&self, columns: &[usize]) -> impl Iterator<Item = Result<RecordBatch, String>> {
         self.files.iter().flat_map(move |(name, file)| {
-            let named = move |error: ArrowError| format!("{name}: {error}");
             let (batches, error) = match file.scan(columns) {
                 Ok(batches) => (Some(batches), None),
-                Err(error) => (None, Some(Err(named(error)))),
+                Err(error) => (None, Some(Err(error))),
             };
-            batches.into_iter().flatten().map(move |batch| batch.map_err(named)).chain(error)
+            let batches = batches.into_iter().flatten().chain(error);
+            batches.map(move |batch| batch.map_err(|error| format!("{name}: {error}")))
         })
+    }
+}
+
+/// A pass over the inputs, on several threads.
+struct Pass<'a, E, A, Z> {
+    /// Called with each array of a column.
+    act: A,
+    /// Called at the end of a column.
+    end: Z,
+    /// Rows of all columns that were passed to `act`.
+    done: &'a AtomicU64,
+    interrupt: &'a Interrupt,
+    /// The first error.
+    failed: Mutex<Option<Failed<E>>>,
+}
+
+impl<E, A, Z> Pass<'_, E, A, Z>
+where
+    A: Fn(usize, &ArrayRef) -> Result<(), E>,
+    Z: Fn(usize) -> Result<(), E>,
+{
+    /// Runs a part of the pass, and keeps its error.
+    fn run(&self, work: impl FnOnce() -> Result<(), Failed<E>>) {
+        if let Err(error) = guarded(work) {
+            self.failed.lock().get_or_insert(error);
+        }
+    }
+
+    /// Whether the pass was interrupted, or a part of it failed.
+    fn is_over(&self) -> bool {
+        self.interrupt.is_raised() || self.failed.lock().is_some()
+    }
+
+    fn array(&self, column: usize, array: &ArrayRef) -> Result<(), Failed<E>> {
+        self.done.fetch_add(array.len() as u64, Ordering::Relaxed);
+        (self.act)(column, array).map_err(|error| Failed::Column(column, error))
+    }
+
+    fn end(&self, column: usize) -> Result<(), Failed<E>> {
+        (self.end)(column).map_err(|error| Failed::Column(column, error))
+    }
+
+    /// Takes columns, given by their places in a batch and their numbers, from all batches.
+    fn take(
+        &self,
+        mut columns: impl Iterator<Item = (usize, usize)> + Clone,
+        batches: Receiver<Arc<RecordBatch>>,
+    ) -> Result<(), Failed<E>> {
+        for batch in batches {
+            for (at, column) in columns.clone() {
+                self.array(column, batch.column(at))?;
+            }
+        }
+        columns.try_for_each(|(_, column)| self.end(column))
     }
 }
 
@@ -387,18 +433,20 @@ pub(super) enum Failed<E> {
     Column(usize, E),
 }
 
-fn source(name: &OsString) -> Result<Source, Error> {
-    let keep = |input: &mut dyn Read, bytes: u64| {
-        let input = Counting::new(input, &name.to_string_lossy(), "reading", bytes);
-        let (mut kept, mut input) = (tempfile::tempfile()?, BufReader::with_capacity(AHEAD, input));
-        let copied = match is_gzip(input.fill_buf()?) {
-            true => std::io::copy(&mut MultiGzDecoder::new(input), &mut kept),
-            false => std::io::copy(&mut input, &mut kept),
-        };
-        copied.and_then(|_| Source::new(kept, None))
+/// Copies an input of this many bytes, decompressed; 0: not known.
+fn keep(name: &OsStr, input: &mut dyn Read, bytes: u64) -> std::io::Result<Source> {
+    let input = Counting::new(input, &name.to_string_lossy(), "reading", bytes);
+    let (mut kept, mut input) = (tempfile::tempfile()?, BufReader::with_capacity(AHEAD, input));
+    let copied = match is_gzip(input.fill_buf()?) {
+        true => std::io::copy(&mut MultiGzDecoder::new(input), &mut kept),
+        false => std::io::copy(&mut input, &mut kept),
     };
+    copied.and_then(|_| Source::new(kept, None))
+}
+
+fn source(name: &OsStr) -> Result<Source, Error> {
     if name == "-" {
-        return keep(&mut std::io::stdin().lock(), 0).map_err(Error::io("keeping standard input"));
+        return keep(name, &mut std::io::stdin().lock(), 0).map_err(Error::io("keeping standard input"));
     }
     let path = PathBuf::from(name);
     let shown = path.display().to_string();
@@ -410,7 +458,8 @@ fn source(name: &OsString) -> Result<Source, Error> {
     // Pipes and compressed files cannot be read a second time, so they are copied.
     let mut first = [0; GZIP.len()];
     let is_plain = metadata.is_file() && !(file.read_exact_at(&mut first, 0).is_ok() && is_gzip(&first));
-    if is_plain { Source::new(file, Some(path)) } else { keep(&mut file, metadata.len()) }.map_err(Error::io(shown))
+    if is_plain { Source::new(file, Some(path)) } else { keep(name, &mut file, metadata.len()) }
+        .map_err(Error::io(shown))
 }
 
 /// The first bytes of gzip (RFC 1952 §2.3.1).
@@ -462,18 +511,21 @@ fn index_of_pandas(schema: &Schema) -> Vec<String> {
 /// The differences between the fields of two schemas, one per line.
 pub(super) fn difference(known: &Schema, found: &Schema) -> Vec<String> {
     let mut lines = Vec::new();
-    let of = |field: &Field| format!("{:?} {}", field.name(), field.data_type());
     let count = known.fields().len().max(found.fields().len());
     for at in 0..count {
         match (known.fields().get(at), found.fields().get(at)) {
             (Some(a), Some(b)) if a.name() == b.name() && is_same(a.data_type(), b.data_type()) => {}
-            (Some(a), Some(b)) => lines.push(format!("{}, not {}", of(b), of(a))),
-            (Some(a), None) => lines.push(format!("{} is missing", of(a))),
-            (None, Some(b)) => lines.push(format!("{} is one more", of(b))),
+            (Some(a), Some(b)) => lines.push(format!("{}, not {}", in_words(b), in_words(a))),
+            (Some(a), None) => lines.push(format!("{} is missing", in_words(a))),
+            (None, Some(b)) => lines.push(format!("{} is one more", in_words(b))),
             (None, None) => {}
         }
     }
     lines
+}
+
+fn in_words(field: &Field) -> String {
+    format!("{:?} {}", field.name(), field.data_type())
 }
 
 fn is_same(a: &DataType, b: &DataType) -> bool {
