@@ -1,7 +1,8 @@
 //! Looks up a path of `.datasets` in one file, and lists the names below it.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bstr::BString;
@@ -29,11 +30,15 @@ const MOST_MEMBERS: usize = 100_000;
 /// A column takes about as much memory as this many members.
 const COLUMN: usize = 8;
 
-/// Most files kept open, and at most a quarter of what the system allows the process.
+/// Most files kept open, and at most a quarter of the descriptors that the process may have.
 const MOST_FILES: usize = 1024;
 
 /// For this long, a file looked into makes no room for another.
 const MOMENT: Duration = Duration::from_secs(10);
+
+/// For this long, a file stays open for further looks. Without an end, a deleted file would take room for ever, and the
+/// file system that it lies in could not be unmounted.
+const WHILE: Duration = Duration::from_secs(60);
 
 /// A table or directory at a path of one file.
 #[derive(Clone)]
@@ -84,14 +89,35 @@ fn name_of(entry: &ListingEntry) -> Option<BString> {
     Some(component(link))
 }
 
-/// A file that was looked into, and its directories on the way to a path. Closes the file when dropped, unless others
-/// use it.
+/// A file that was looked into, and its directories on the way to a path. Dropping it closes the file, unless others
+/// use that.
 pub(crate) struct LookedInto {
     file: Arc<FileRoot>,
     /// The root first.
     directories: Vec<Arc<Directory>>,
     /// Since when it is kept, and as how many members it counts.
     kept: Option<(Instant, usize)>,
+}
+
+impl LookedInto {
+    fn new(file: &Arc<FileRoot>, root: &Arc<Directory>) -> Self {
+        Self { file: file.clone(), directories: vec![root.clone()], kept: None }
+    }
+
+    /// The root group of the file.
+    pub fn root(&self) -> Option<&Arc<Directory>> {
+        self.directories.first()
+    }
+
+    /// The memory that it takes, as a number of directory members.
+    fn members(&self) -> usize {
+        let contents = self.directories.iter().filter_map(|directory| directory.contents());
+        let members = contents.map(|contents| {
+            let columns = contents.table.as_ref().map_or(0, |table| table.columns.len());
+            contents.listing.entries().len() + COLUMN * columns
+        });
+        members.sum()
+    }
 }
 
 impl Drop for LookedInto {
@@ -110,13 +136,15 @@ struct Kept {
     members: usize,
     /// Most files kept.
     most: usize,
+    /// Whether a thread closes them in the end.
+    is_closing: bool,
 }
 
 impl Default for Kept {
     fn default() -> Self {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4;
         let most = MOST_FILES.min(usize::try_from(descriptors).unwrap_or(MOST_FILES));
-        Self { files: LruCache::unbounded(), members: 0, most }
+        Self { files: LruCache::unbounded(), members: 0, most, is_closing: false }
     }
 }
 
@@ -127,40 +155,55 @@ impl Kept {
         Some(gone)
     }
 
-    /// The file looked into first, if that was more than a moment ago.
-    fn oldest(&self) -> Option<usize> {
+    /// Takes out the file looked into first, if that was longer ago than this.
+    fn oldest(&mut self, age: Duration) -> Option<LookedInto> {
         let (at, file) = self.files.peek_lru()?;
-        file.kept.is_some_and(|(since, _)| since.elapsed() > MOMENT).then_some(*at)
+        let (at, (since, _)) = (*at, file.kept?);
+        if since.elapsed() > age { self.without(at) } else { None }
+    }
+
+    fn has_room(&self, members: usize) -> bool {
+        self.files.len() < self.most && self.members + members <= MOST_MEMBERS
     }
 }
 
 impl RecentFiles {
-    /// Keeps a file open if there is room. Files looked into a moment ago stay: of a walk over more files than fit, the
-    /// next one would otherwise find none.
-    pub fn keep(&self, mut one: LookedInto) {
-        let at = Arc::as_ptr(&one.file).addr();
-        let contents = one.directories.iter().filter_map(|directory| directory.contents());
-        let columns = |table: &Arc<Table>| COLUMN * table.columns.len();
-        let members = contents
-            .map(|contents| contents.listing.entries().len() + contents.table.as_ref().map_or(0, columns))
-            .sum();
+    /// Keeps a file open for a while if there is room. Files looked into a moment ago stay: of a walk over more files
+    /// than fit, the next one would otherwise find none.
+    pub fn keep(self: &Arc<Self>, mut one: LookedInto) {
+        let (at, members) = (Arc::as_ptr(&one.file).addr(), one.members());
         one.kept = Some((Instant::now(), members));
         let mut kept = self.0.lock();
         // Closing files may take long, so it waits for the lock's end.
         let mut gone = Vec::from_iter(kept.without(at));
-        let lacks_room = |kept: &Kept| kept.files.len() >= kept.most || kept.members + members > MOST_MEMBERS;
-        while lacks_room(&kept)
-            && let Some(oldest) = kept.oldest()
+        while !kept.has_room(members)
+            && let Some(oldest) = kept.oldest(MOMENT)
         {
-            gone.extend(kept.without(oldest));
+            gone.push(oldest);
         }
-        if lacks_room(&kept) {
+        if !kept.has_room(members) {
             gone.push(one);
         } else {
             kept.members += members;
             kept.files.push(at, one);
+            if !kept.is_closing {
+                let recent = Arc::downgrade(self);
+                let closing = thread::Builder::new().name("hepfs-recent".to_owned());
+                kept.is_closing = closing.spawn(move || close_unused(&recent)).is_ok();
+            }
         }
         drop(kept);
+    }
+
+    /// Closes files that were looked into longer ago than this. Returns whether others are left.
+    fn close(&self, age: Duration) -> bool {
+        let mut kept = self.0.lock();
+        let gone: Vec<LookedInto> = std::iter::from_fn(|| kept.oldest(age)).collect();
+        kept.is_closing = !kept.files.is_empty();
+        let are_left = kept.is_closing;
+        drop(kept);
+        drop(gone);
+        are_left
     }
 
     /// Stops keeping a file.
@@ -180,7 +223,7 @@ impl RecentFiles {
     ) -> Result<(Option<At>, LookedInto), Error> {
         let root = file.group(interrupt)?;
         // Dropped last: it closes the file only if nothing else holds it.
-        let mut looked = LookedInto { file: file.clone(), directories: vec![root.clone()], kept: None };
+        let mut looked = LookedInto::new(file, &root);
         let mut directory = root;
         let mut contents = directory.load(interrupt)?;
         let parts: Vec<&BString> = path.iter().filter(|part| !part.is_empty()).collect();
@@ -200,6 +243,16 @@ impl RecentFiles {
             contents = directory.load(interrupt)?;
         }
         Ok((Some(At::Directory(directory, contents)), looked))
+    }
+}
+
+/// Closes files a while after the last look into them, until none is left.
+fn close_unused(recent: &Weak<RecentFiles>) {
+    loop {
+        thread::sleep(MOMENT);
+        if !recent.upgrade().is_some_and(|recent| recent.close(WHILE)) {
+            return;
+        }
     }
 }
 
@@ -251,4 +304,31 @@ pub(super) fn names_below(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::h5;
+    use crate::session::Session;
+    use crate::session::sources::{Folder, SourceEntry, Sources};
+    use crate::store::{Options, Store};
+
+    #[test]
+    fn files_looked_into_stay_open_for_a_while() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::copy("tests/data/trevni/digest.trv", folder.path().join("t.trv")).unwrap();
+        let session = Session::new(Store::new(Options::default()), h5::Options::default());
+        let sources = Folder::new(session.clone(), folder.path().to_owned(), BString::default());
+        let recent = Arc::new(RecentFiles::default());
+        let SourceEntry::File(file) = sources.found(b"t.trv").unwrap() else { panic!("a folder") };
+        let (at, looked) = RecentFiles::find(&file, &[], &Interrupt::new()).unwrap();
+        assert!(at.is_some_and(|at| at.table().is_some()));
+        recent.keep(looked);
+        drop(file);
+        assert!(recent.close(WHILE));
+        assert_eq!(session.opened().len(), 1);
+        assert!(!recent.close(Duration::ZERO));
+        assert_eq!(session.opened().len(), 0);
+    }
 }

@@ -18,6 +18,8 @@ use super::part::PartFile;
 use super::schema::{CommonField, FileField, common_schema, fields};
 use super::{LeftOut, Tallies};
 use crate::activity::{Unit, Work};
+use crate::session::contents::Contents;
+use crate::session::directory::Directory;
 use crate::session::file::{ObjectAttributes, ShownFile};
 use crate::session::files::FileMaker;
 use crate::session::in_use::InUse;
@@ -347,40 +349,51 @@ impl MultiFileTable {
     fn look(&self, candidate: &Candidate, interrupt: &Interrupt) -> Result<Seen, Error> {
         let file = &candidate.file;
         let mut seen = Seen::nothing(candidate.identity, file.path());
-        let (at, looked) = match RecentFiles::find(file, &self.path, interrupt) {
-            Ok((at, looked)) => (Ok(at), Some(looked)),
-            Err(error) => (Err(error), None),
-        };
-        if let (Some(held), Ok(Some(at))) = (self.held.lock().as_mut(), &at) {
-            held.insert(candidate.path.clone(), at.clone());
-        }
-        match at {
+        match RecentFiles::find(file, &self.path, interrupt) {
             Err(error @ (Error::Interrupted | Error::Stale)) => return Err(error),
             Err(error) => {
                 let reason = error.to_string();
                 seen.failed = Some((unreadable(&reason), reason));
             }
-            Ok(None) => {}
-            Ok(Some(At::Dataset(_, single))) => seen.fields = Some(fields(&single.whole)),
-            Ok(Some(At::Directory(directory, contents))) => {
-                let table = table_of(&contents);
-                // The root's table, and one that only adds names, are shown within the directory of their members, not
-                // in its place.
-                let is_beside = self.path.last().is_none_or(|last| {
-                    !last.is_empty()
-                        && table.is_some_and(|table| table.only_adds && contents.called == DirectoryKind::Group)
-                });
-                seen.fields = table.filter(|_| !is_beside).map(fields);
-                let mut below = Vec::new();
-                if is_beside && table.is_some() {
-                    below.push(WITHIN.into());
+            Ok((at, looked)) => {
+                if let (Some(held), Some(at)) = (self.held.lock().as_mut(), &at) {
+                    held.insert(candidate.path.clone(), at.clone());
                 }
-                names_below(&directory, &contents, &BString::default(), 0, &mut below, interrupt)?;
-                seen.below = below.into();
+                match at {
+                    Some(At::Dataset(_, single)) => seen.fields = Some(fields(&single.whole)),
+                    Some(At::Directory(directory, contents)) => {
+                        self.see(&directory, &contents, &mut seen, interrupt)?;
+                    }
+                    None => {}
+                }
+                self.recent.keep(looked);
             }
         }
-        looked.into_iter().for_each(|looked| self.recent.keep(looked));
         Ok(seen)
+    }
+
+    /// Records the columns and the names of a directory at the path.
+    fn see(
+        &self,
+        directory: &Arc<Directory>,
+        contents: &Contents,
+        seen: &mut Seen,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let table = table_of(contents);
+        // The root's table, and one that only adds names, are shown within the directory of their members, not in its
+        // place.
+        let is_beside = self.path.last().is_none_or(|last| {
+            !last.is_empty() && table.is_some_and(|table| table.only_adds && contents.called == DirectoryKind::Group)
+        });
+        seen.fields = table.filter(|_| !is_beside).map(fields);
+        let mut below = Vec::new();
+        if is_beside && table.is_some() {
+            below.push(WITHIN.into());
+        }
+        names_below(directory, contents, &BString::default(), 0, &mut below, interrupt)?;
+        seen.below = below.into();
+        Ok(())
     }
 
     /// The Parquet file of a partition.
@@ -402,8 +415,8 @@ impl MultiFileTable {
             return Ok(part);
         }
         let fields = outcome.fields.clone();
-        let (at, _looked) = RecentFiles::find(file, &self.path, interrupt)?;
-        let root = file.group(interrupt)?;
+        let (at, looked) = RecentFiles::find(file, &self.path, interrupt)?;
+        let root = looked.root().ok_or(Error::Stale)?;
         // The part holds what it needs of the file from here on.
         self.recent.forget(file);
         let at = at.ok_or(Error::NotFound)?;

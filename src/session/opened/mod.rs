@@ -519,15 +519,16 @@ impl SourceFile {
     /// Whether the file is open, in its present state.
     pub fn is_open(&self) -> bool {
         // An open of the file may hold the lock for long.
-        let opened = self.opened.try_lock().and_then(|opened| opened.clone());
-        opened.is_some_and(|opened| opened.is_current())
+        let opened = self.opened.try_lock();
+        opened.is_some_and(|opened| opened.as_ref().is_some_and(|opened| opened.is_current()))
     }
 
     /// Closes the file, unless its opening is in use.
     pub fn release(&self) {
-        let unused = |opened: &mut Arc<OpenedSource>| Arc::strong_count(opened) == 1;
-        let opened = self.opened.try_lock().and_then(|mut opened| opened.take_if(unused));
-        drop(opened);
+        let opened = self.opened.try_lock();
+        let unused = opened.and_then(|mut opened| opened.take_if(|opened| Arc::strong_count(opened) == 1));
+        // Closing may take long: outside the lock.
+        drop(unused);
     }
 
     /// The opening of the file as it is now.
