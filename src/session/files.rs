@@ -261,7 +261,9 @@ impl FileMaker {
             }
             SingleForm::Png(pixels) => {
                 let array = pictured(single, dataset).ok_or(Error::NotFound)?;
-                Arc::new(PngView::new(pixels, array, single.palette.clone()).ok_or(Error::NotFound)?)
+                Arc::new(
+                    PngView::new(pixels, array, single.palette.clone(), self.keeper("png")).ok_or(Error::NotFound)?,
+                )
             }
             SingleForm::Pixmap(header) => Arc::new(stored()?.behind(header.clone()).ok_or(Error::TooLarge)?),
         })

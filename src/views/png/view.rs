@@ -4,6 +4,7 @@
 //! its CRC-32 needs the pixels of that block alone. Only the Adler-32 of the last four bytes needs all pixels. Those of
 //! blocks that were read are kept, and the others are read when it is asked for.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -11,7 +12,9 @@ use parking_lot::Mutex;
 use super::chunks::{AROUND_CHUNK, ColourType, push_chunk, push_end, push_header, push_transparent_zero};
 use super::picture::PicturedArray;
 use super::samples::{Numbers, Window};
+use crate::activity::{Unit, Work};
 use crate::source::Interrupt;
+use crate::store::pass::Keeper;
 use crate::store::{Answer, Error, Rows};
 use crate::table::{Colour, Interlace, Pixels};
 use crate::views::wanted::WantedBytes;
@@ -44,21 +47,23 @@ pub struct PngView {
     pixel: u64,
     head: OnceLock<Vec<u8>>,
     window: OnceLock<Window>,
-    /// Adler-32 of each block read so far; 0, which no block has, for others.
+    /// Adler-32 of each block read so far; 0 for others.
     sums: Mutex<Vec<u32>>,
+    /// Names the file in lists of work.
+    keeper: Keeper,
 }
 
 impl PngView {
     /// Returns the image of `array`, whose stored elements are `rows`. `palette` has the colours of
     /// [`Colour::Palette`]. `None`: see [`PngView::check`].
-    pub fn new(pixels: &Pixels, array: PicturedArray, palette: Option<Arc<dyn Rows>>) -> Option<Self> {
+    pub fn new(pixels: &Pixels, array: PicturedArray, palette: Option<Arc<dyn Rows>>, keeper: Keeper) -> Option<Self> {
         let (numbers, rows) = (array.numbers.clone(), array.rows.clone());
         let is_stored = Self::check(pixels, rows.as_ref()).is_ok();
         let sample = if pixels.colour == Colour::Scaled { 1 } else { numbers.size as u64 };
         let pixel = samples(pixels) * sample;
         let (head, window, sums) = Default::default();
         let pixels = pixels.clone();
-        is_stored.then_some(Self { pixels, numbers, rows, array, palette, pixel, head, window, sums })
+        is_stored.then_some(Self { pixels, numbers, rows, array, palette, pixel, head, window, sums, keeper })
     }
 
     /// Checks that rows have the elements of an image.
@@ -154,13 +159,12 @@ impl PngView {
 
     /// The 256 colours of the palette. Those behind its last one are black.
     fn palette(&self, interrupt: &Interrupt) -> Result<[u8; PALETTE], Error> {
-        let unsupported = |reason: &str| Error::unsupported("the palette", reason.to_owned());
-        let rows = self.palette.as_deref().ok_or_else(|| unsupported("PALETTE leads to no dataset of colours"))?;
+        let rows = self.palette.as_deref().ok_or_else(|| no_palette("PALETTE leads to no dataset of colours"))?;
         let bytes = rows.stored_width().and_then(|width| rows.len().checked_mul(width));
         let is_colours = rows.stored_width() == Some(3)
             && rows.stored_type().and_then(|stored| Numbers::of(stored, None)).is_some_and(|bytes| bytes.size == 1);
         let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes <= PALETTE);
-        let bytes = bytes.filter(|_| is_colours).ok_or_else(|| unsupported("not up to 256 rows of three bytes"))?;
+        let bytes = bytes.filter(|_| is_colours).ok_or_else(|| no_palette("not up to 256 rows of three bytes"))?;
         let mut stored = Vec::with_capacity(bytes);
         rows.stored_bytes()?.append(0, bytes, &mut stored, interrupt)?;
         let mut colours = [0; PALETTE];
@@ -168,42 +172,40 @@ impl PngView {
         Ok(colours)
     }
 
-    /// Appends an IDAT chunk with the stored block of this number.
-    fn push_block(&self, block: u64, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let mut pixels = Vec::with_capacity(BLOCK as usize);
+    /// Appends an IDAT chunk with the stored block of this number. Returns the block's Adler-32.
+    fn push_block(&self, block: u64, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<u32, Error> {
         let (start, end) = (block * BLOCK, self.image_bytes().min((block + 1) * BLOCK));
         let row = self.row_bytes();
+        // Places among the bytes of all pixels, without the filters of rows.
+        let [first, last] = [start, end].map(|at| at - at.div_ceil(row));
+        let pixels = self.pixels(first..last, interrupt)?;
+        let (mut rest, mut bytes) = (pixels.as_slice(), Vec::with_capacity(BLOCK as usize));
         for at in start / row..end.div_ceil(row) {
-            let first = start.saturating_sub(at * row);
-            let last = (end - at * row).min(row);
-            if first == 0 {
+            if at * row >= start {
                 // No filter.
-                pixels.push(0);
+                bytes.push(0);
             }
-            self.push_row(at, first.saturating_sub(1)..last - 1, &mut pixels, interrupt)?;
+            let length = end.min((at + 1) * row) - start.max(at * row + 1);
+            let (own, others) = rest.split_at_checked(length as usize).unwrap_or((rest, &[]));
+            bytes.extend_from_slice(own);
+            rest = others;
         }
-        self.keep_sum(block, libdeflater::adler32(&pixels));
+        let sum = libdeflater::adler32(&bytes);
+        self.keep_sum(block, sum);
         push_chunk(b"IDAT", out, |out| {
-            let length = pixels.len() as u16;
+            let length = bytes.len() as u16;
             out.push(u8::from(block + 1 == self.blocks()));
             out.extend(length.to_le_bytes());
             out.extend((!length).to_le_bytes());
-            out.append(&mut pixels);
+            out.append(&mut bytes);
         });
-        Ok(())
+        Ok(sum)
     }
 
-    /// Appends the bytes of a range of a row's pixels.
-    fn push_row(
-        &self,
-        row: u64,
-        wanted: std::ops::Range<u64>,
-        out: &mut Vec<u8>,
-        interrupt: &Interrupt,
-    ) -> Result<(), Error> {
+    /// Returns a range of the bytes of all pixels.
+    fn pixels(&self, wanted: Range<u64>, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
         let first = wanted.start / self.pixel;
-        let count = wanted.end.div_ceil(self.pixel) - first;
-        let mut pixels = self.stored_pixels(row, first, count, interrupt)?;
+        let mut pixels = self.stored_pixels(first..wanted.end.div_ceil(self.pixel), interrupt)?;
         match &self.pixels.colour {
             Colour::Scaled => {
                 let window = self.window(interrupt)?;
@@ -220,67 +222,98 @@ impl PngView {
                 }
             }
         }
-        let skip = (wanted.start - first * self.pixel) as usize;
-        let length = (wanted.end - wanted.start) as usize;
-        out.extend_from_slice(pixels.get(skip..skip + length).unwrap_or_default());
+        pixels.drain(..pixels.len().min((wanted.start - first * self.pixel) as usize));
+        pixels.truncate((wanted.end - wanted.start) as usize);
+        Ok(pixels)
+    }
+
+    /// The stored elements of a range of all pixels, those of one pixel together.
+    fn stored_pixels(&self, wanted: Range<u64>, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
+        let (width, height) = (u64::from(self.pixels.width), u64::from(self.pixels.height));
+        let Range { start, end } = wanted;
+        let mut out = Vec::with_capacity(((end - start) * samples(&self.pixels)) as usize * self.numbers.size);
+        match self.pixels.interlace {
+            None => self.push_elements(start..end, &mut out, interrupt)?,
+            Some(Interlace::Pixel) => self.push_elements(start * 3..end * 3, &mut out, interrupt)?,
+            Some(Interlace::Plane) => {
+                self.push_colours(start..end, [0, 1, 2].map(|at| at * height * width), &mut out, interrupt)?
+            }
+            Some(Interlace::Line) => {
+                for row in start / width..end.div_ceil(width) {
+                    let own = start.max(row * width)..end.min((row + 1) * width);
+                    // Two rows of other colours lie before this one, for each row above.
+                    self.push_colours(own, [0, 1, 2].map(|at| (2 * row + at) * width), &mut out, interrupt)?;
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Appends pixels whose red, green and blue lie so many elements behind the places of the pixels.
+    fn push_colours(
+        &self,
+        pixels: Range<u64>,
+        behind: [u64; 3],
+        out: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let mut planes = [const { Vec::new() }; 3];
+        for (plane, behind) in planes.iter_mut().zip(behind) {
+            self.push_elements(pixels.start + behind..pixels.end + behind, plane, interrupt)?;
+        }
+        let [red, green, blue] = planes.each_ref().map(|plane| plane.chunks(self.numbers.size));
+        for ((red, green), blue) in red.zip(green).zip(blue) {
+            [red, green, blue].iter().for_each(|sample| out.extend_from_slice(sample));
+        }
         Ok(())
     }
 
-    /// The stored elements of `count` pixels of a row, those of one pixel together.
-    fn stored_pixels(&self, row: u64, first: u64, count: u64, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
-        let (width, height) = (u64::from(self.pixels.width), u64::from(self.pixels.height));
+    /// Appends stored elements.
+    fn push_elements(&self, elements: Range<u64>, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let size = self.numbers.size as u64;
-        let stored = self.rows.stored_bytes()?;
-        let read = |element: u64, count: u64| {
-            let mut out = Vec::with_capacity((count * size) as usize);
-            stored.append(element * size, (count * size) as usize, &mut out, interrupt)?;
-            Ok::<_, Error>(out)
-        };
-        // The place of the first pixel in the plane of each colour.
-        let planes = match self.pixels.interlace {
-            None => return read(row * width + first, count),
-            Some(Interlace::Pixel) => return read((row * width + first) * 3, count * 3),
-            Some(Interlace::Line) => [0, 1, 2].map(|plane| (row * 3 + plane) * width + first),
-            Some(Interlace::Plane) => [0, 1, 2].map(|plane| (plane * height + row) * width + first),
-        };
-        let planes = planes.map(|element| read(element, count));
-        let mut out = Vec::with_capacity((count * size) as usize * 3);
-        let [red, green, blue] = planes;
-        let (red, green, blue) = (red?, green?, blue?);
-        let size = self.numbers.size;
-        for ((red, green), blue) in red.chunks(size).zip(green.chunks(size)).zip(blue.chunks(size)) {
-            [red, green, blue].iter().for_each(|sample| out.extend_from_slice(sample));
-        }
-        Ok(out)
+        let length = ((elements.end - elements.start) * size) as usize;
+        self.rows.stored_bytes()?.append(elements.start * size, length, out, interrupt)
     }
 
     fn keep_sum(&self, block: u64, sum: u32) {
         let mut sums = self.sums.lock();
         if sums.is_empty() {
-            sums.resize(self.blocks() as usize, 0);
+            // The system gives memory only where a sum is written.
+            *sums = vec![0; self.blocks() as usize];
         }
         if let Some(kept) = sums.get_mut(block as usize) {
             *kept = sum;
         }
     }
 
-    /// Adler-32 of all rows.
+    /// Adler-32 of all rows. Reads blocks that were not read before.
     fn sum(&self, interrupt: &Interrupt) -> Result<u32, Error> {
-        let mut all = 1;
+        let (mut all, mut work) = (1, None);
         for block in 0..self.blocks() {
-            let known = |view: &Self| view.sums.lock().get(block as usize).copied().filter(|sum| *sum != 0);
-            let sum = match known(self) {
+            let known = self.sums.lock().get(block as usize).copied().filter(|sum| *sum != 0);
+            let sum = match known {
                 Some(sum) => sum,
                 None => {
                     interrupt.check()?;
-                    self.push_block(block, &mut Vec::new(), interrupt)?;
-                    known(self).unwrap_or_default()
+                    work.get_or_insert_with(|| self.summing()).reach(block);
+                    self.push_block(block, &mut Vec::new(), interrupt)?
                 }
             };
             all = joined(all, sum, (self.image_bytes() - block * BLOCK).min(BLOCK));
         }
         Ok(all)
     }
+
+    /// Lists the work of reading all blocks.
+    fn summing(&self) -> Work {
+        let work = Work::begin(&*self.keeper.title, "reading the pixels", Unit::Blocks);
+        work.expect(self.blocks());
+        work.of(self.keeper.file.source().path())
+    }
+}
+
+fn no_palette(reason: &str) -> Error {
+    Error::unsupported("the palette", reason.to_owned())
 }
 
 /// Elements of a pixel.
@@ -290,8 +323,8 @@ fn samples(pixels: &Pixels) -> u64 {
 
 /// Adler-32 of two pieces, the second of which has `length` bytes.
 pub(super) fn joined(first: u32, second: u32, length: u64) -> u32 {
-    let parts = |sum: u32| (u64::from(sum & 0xffff), u64::from(sum >> 16));
-    let ((low, high), (second_low, second_high)) = (parts(first), parts(second));
+    let [(low, high), (second_low, second_high)] =
+        [first, second].map(|sum| (u64::from(sum & 0xffff), u64::from(sum >> 16)));
     let low_before = low + ADLER - 1;
     let high = (high + second_high + low_before * (length % ADLER)) % ADLER;
     ((high << 16) | ((low_before + second_low) % ADLER)) as u32
