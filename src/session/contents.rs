@@ -122,8 +122,8 @@ impl Contents {
         Ok(members)
     }
 
-    /// The first members of a large group as its listing knows them, and the number of all. `None`: a small group, whose
-    /// members are described.
+    /// The first members of a large group as its listing knows them, and the number of all. `None`: a small group,
+    /// whose members are described.
     pub fn first_members(&self, most: usize) -> Option<(Vec<ShownMember>, usize)> {
         self.group.as_ref()?;
         let entries = self.listing.entries();

@@ -43,7 +43,7 @@ impl Spot {
 }
 
 impl DirectoryDescription {
-    /// What the directory has, and the opening that it belongs to.
+    /// The directory's contents, and the opening that they belong to.
     pub(super) fn shown(&self) -> (&Arc<Contents>, &Arc<OpenedSource>) {
         (&self.contents, &self.opened)
     }
@@ -97,8 +97,8 @@ impl DirectoryDescription {
         self.contents.values(&self.opened, interrupt)
     }
 
-    /// Bytes that a dataset takes in the file; see [`File::stored_bytes`](crate::store::File::stored_bytes). `None`: not
-    /// known.
+    /// Bytes that a dataset takes in the file; see [`File::stored_bytes`](crate::store::File::stored_bytes). `None`:
+    /// not known.
     pub fn stored(&self, dataset: &Dataset, interrupt: &Interrupt) -> Option<u64> {
         self.opened.hdf5()?.stored_bytes(dataset, interrupt).ok()?
     }

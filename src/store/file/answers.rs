@@ -40,7 +40,7 @@ const SHARE: u64 = 16;
 /// Approximate bytes of an answer's entry besides its content.
 const OVERHEAD: u64 = 96;
 
-/// Most chunks of a dataset whose stored bytes are counted: few milliseconds.
+/// Most chunks of a dataset whose stored bytes are counted: this takes a few milliseconds.
 const FEW_CHUNKS: u64 = 1 << 16;
 
 /// Bytes of the largest chunk map in the common entry. A larger one has its own, so that opening the file does not read
@@ -276,8 +276,8 @@ impl File {
         Ok(map)
     }
 
-    /// Bytes that a dataset's elements take in the file, without what elements of variable length refer to. `None`: they
-    /// lie elsewhere, their index is damaged, or there are so many chunks that counting them takes long.
+    /// Bytes that a dataset's elements take in the file, without the heap objects of elements of variable length.
+    /// `None`: they lie elsewhere, their index is damaged, or counting so many chunks takes long.
     ///
     /// # Errors
     /// See [`h5::Client::chunks`].

@@ -18,8 +18,8 @@ pub fn keep_little() {
     }
 }
 
-/// Lets threads share as many heaps as there are cores, so that one uses what another has freed: with a heap for each
-/// thread, a sixth of what a table of many files keeps would lie in gaps. Call it before threads start.
+/// Lets threads share as many heaps as there are cores, so that one uses the memory that another has freed. With a heap
+/// for each thread, a sixth of the memory of a table of many files would lie in gaps. Call it before threads start.
 pub fn share_heaps() {
     #[cfg(target_env = "gnu")]
     set(libc::M_ARENA_MAX, libc::c_int::try_from(cores()).unwrap_or(libc::c_int::MAX));

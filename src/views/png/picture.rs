@@ -52,7 +52,7 @@ pub struct Picture {
     pub png: Vec<u8>,
     /// Width in pixels; a picture is 64 pixels high.
     pub width: u32,
-    /// What it shows, such as `4 of 8 frames, logarithmic`.
+    /// The frames or parts that it shows, such as `4 of 8 frames, logarithmic`.
     pub sentence: String,
 }
 
@@ -63,7 +63,7 @@ impl Axis {
     /// `pixels` places on an axis of `extent` elements in chunks of `grain`, from `units` chunks.
     pub fn new(pixels: u64, extent: u64, grain: u64, units: u64) -> Self {
         let chunks = extent.div_ceil(grain);
-        let place = |pixel: u64| {
+        let places = (0..pixels).map(|pixel| {
             // All in halves of a pixel, since a pixel shows the element at its middle.
             let middle = 2 * pixel + 1;
             if units >= chunks {
@@ -75,8 +75,8 @@ impl Axis {
             let of_chunk = grain.min(extent - chunk * grain);
             let share = middle * units - unit * 2 * pixels;
             (chunk * grain + (u128::from(share) * u128::from(of_chunk) / u128::from(2 * pixels)) as u64, chunk)
-        };
-        Self((0..pixels).map(place).collect())
+        });
+        Self(places.collect())
     }
 
     /// The pixels of each chunk.

@@ -82,8 +82,8 @@ impl Window {
         let Some(last) = finite.len().checked_sub(1) else {
             return Self { least: 0.0, greatest: 0.0, is_logarithmic: false };
         };
-        let at = |share: f64| finite[((last as f64 * share).round() as usize).min(last)];
-        let (least, median, greatest) = (at(OUTSIDE), at(0.5), at(1.0 - OUTSIDE));
+        let [least, median, greatest] =
+            [OUTSIDE, 0.5, 1.0 - OUTSIDE].map(|share| finite[((last as f64 * share).round() as usize).min(last)]);
         Self { least, greatest, is_logarithmic: finite[0] > 0.0 && greatest > MOST_MEDIANS * median }
     }
 

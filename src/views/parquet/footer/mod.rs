@@ -96,8 +96,8 @@ impl Leaf {
 }
 
 impl Footer {
-    /// Returns a footer. `leaves` has an entry for each leaf column of `schema`, in its order. `None`: the footer would exceed
-    /// [`LONGEST`].
+    /// Returns a footer. `leaves` has an entry for each leaf column of `schema`, in its order. `None`: the footer would
+    /// exceed [`LONGEST`].
     pub fn new(
         layout: Arc<ParquetLayout>,
         index: Option<Arc<PageIndex>>,
