@@ -13,7 +13,7 @@ use super::in_use::InUse;
 use super::listing::{Child, DirectoryPlace, GroupPlace, INDEX_PAGE, Way};
 use super::pages::{self, PageAt};
 use super::recent::{Recent, Use};
-use super::{Error, OpenedSource, live, lock};
+use super::{Error, OpenedSource, live, lock, names};
 use crate::catalogue::{ObjectId, join};
 use crate::dialects::Made;
 use crate::source::Interrupt;
@@ -69,9 +69,8 @@ impl Directory {
             }
             other => (other.clone(), self.way.to_directory()),
         };
-        let divider: &[u8] = if self.shown.is_empty() { b"" } else { b"/" };
-        let shown = bstr::concat([self.shown.as_slice(), divider, name]).into();
-        Self { mtime, ..Self::new(self.opened().clone(), place, (way, shown), self.recent.clone()) }
+        let way = (way, names::below(&self.shown, name));
+        Self { mtime, ..Self::new(self.opened().clone(), place, way, self.recent.clone()) }
     }
 
     fn new(
@@ -198,22 +197,21 @@ impl Directory {
         let source = self.opened().path();
         let names: Vec<&[u8]> = self.shown.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
         let of_source = names.len().saturating_sub(self.way.depth);
-        let up = |to: usize| "../".repeat(names.len() - to);
         let top = match of_source {
             0 => source_name(source),
             _ => ALL_SOURCES.to_owned(),
         };
         let names_above = std::iter::once(top).chain(names.iter().map(|name| name.as_bstr().to_string()));
-        let above = names_above.take(names.len()).enumerate();
+        let above = names_above.take(names.len()).enumerate().map(|(to, name)| {
+            // A folder has no page: a browser lists it.
+            let page = if to < of_source { "" } else { INDEX_PAGE };
+            (name, Some(["../".repeat(names.len() - to).as_bytes(), page.as_bytes()].concat()))
+        });
         PageAt {
             mounted: self.opened().session().mounted_path(&self.shown),
             path: bstr::join("/", names.get(of_source..).unwrap_or_default()).into(),
-            // A folder has no page: a browser lists it.
-            above: above
-                .map(|(to, name)| (name, up(to) + if to < of_source { "" } else { INDEX_PAGE }))
-                .map(|(name, link)| (name, Some(link.into_bytes())))
-                .collect(),
-            findings: Some(format!("{}{}/findings", up(0), live::DIRECTORY)),
+            above: above.collect(),
+            findings: Some(format!("{}{}/findings", "../".repeat(names.len()), live::DIRECTORY)),
         }
     }
 

@@ -74,6 +74,12 @@ fn cut(encoded: &[u8], most: usize) -> usize {
     end
 }
 
+/// The shown path of a name in the directory at the shown path `above`.
+pub(super) fn below(above: &BString, name: &[u8]) -> BString {
+    let divider: &[u8] = if above.is_empty() { b"" } else { b"/" };
+    bstr::concat([above.as_slice(), divider, name]).into()
+}
+
 /// 64 bits of MurmurHash3 x64-128, seed 0, of the link name.
 pub(crate) fn hash(name: &[u8]) -> u64 {
     // Reading from a slice does not fail.

@@ -145,8 +145,8 @@ impl FileRoot {
         Self { source, group: Mutex::new(None), shown, named: false }
     }
 
-    /// Opens a source that the user named, whose path in the mount is `shown`, and lists its root, so that a mount fails
-    /// early and with the reason.
+    /// Opens a source that the user named, whose path in the mount is `shown`, and lists its root, so that a mount
+    /// fails early and with the reason.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -312,8 +312,7 @@ impl Folder {
 
     fn made(&self, name: BString, path: PathBuf) -> SourceEntry {
         let session = self.session.clone();
-        let divider: &[u8] = if self.shown.is_empty() { b"" } else { b"/" };
-        let shown = bstr::concat([self.shown.as_slice(), divider, &name]).into();
+        let shown = names::below(&self.shown, &name);
         if source::stat(&path).is_ok_and(|metadata| metadata.is_dir()) {
             SourceEntry::Folder(kept(&self.folders, name, Folder::is_current, || Folder::new(session, path, shown)))
         } else {

@@ -56,8 +56,8 @@ pub(super) const RESERVED_BESIDE_COLUMNS: [&str; 9] =
 /// The suffix of pages, which no dataset or column has.
 pub(super) const HTML: &str = ".html";
 
-/// Every suffix of a file of a dataset or column, and that of pages. The set is closed: a further suffix would rename groups, whose names
-/// avoid all of these, whether or not a dataset has such a file.
+/// Every suffix of a file of a dataset or column, and that of pages. The set is closed: a further suffix would rename
+/// groups, whose names avoid all of these, whether or not a dataset has such a file.
 pub(crate) const SUFFIXES: [&str; 11] =
     [".arrow", ".csv", ".html", ".ndjson", ".npy", ".parquet", ".pgm", ".png", ".ppm", ".raw", ".txt"];
 
@@ -350,17 +350,16 @@ impl ListingEntry {
 
     /// The member as far as the listing knows it; `None`: a file of the directory itself.
     pub fn member(&self) -> Option<ShownMember> {
-        let described = |named: &ShownName, kind, shown_as, details| {
-            Some(ShownMember { shown_as, details, ..ShownMember::new(named.link(), kind) })
-        };
         match self {
             Self::Group(named, _, _, is_table) => {
                 let kind = if *is_table { "table" } else { "group" };
-                described(named, kind, ShownAs::Name(named.shown.clone()), Details::None)
+                let shown_as = ShownAs::Name(named.shown.clone());
+                Some(ShownMember { shown_as, ..ShownMember::new(named.link(), kind) })
             }
             Self::Single(named, dataset, siblings) => {
-                let files = ShownAs::Files(named.shown.clone(), siblings.suffixes.clone());
-                described(named, "array", files, Details::Array(dataset.clone(), None))
+                let shown_as = ShownAs::Files(named.shown.clone(), siblings.suffixes.clone());
+                let details = Details::Array(dataset.clone(), None);
+                Some(ShownMember { shown_as, details, ..ShownMember::new(named.link(), "array") })
             }
             Self::One(name, child) => {
                 let kind = match &**child {
