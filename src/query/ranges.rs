@@ -193,20 +193,25 @@ impl ValueRanges {
     pub fn ends(&self) -> Option<Vec<[Self; 2]>> {
         Some(match self {
             Self::Integers(ranges) => {
-                let up_to = |end: Option<i128>| Self::Integers(end.map(|end| [i128::MIN, end]).into_iter().collect());
-                ranges.iter().map(|[least, greatest]| [up_to(least.checked_sub(1)), up_to(Some(*greatest))]).collect()
+                let ends = ranges.iter().map(|[least, greatest]| {
+                    [least.checked_sub(1), Some(*greatest)]
+                        .map(|end| Self::Integers(end.map(|end| [i128::MIN, end]).into_iter().collect()))
+                });
+                ends.collect()
             }
             Self::Floats(ranges) => {
-                let up_to = |end: f64| Self::Floats(vec![[f64::NEG_INFINITY, end]]);
-                let ends = ranges.iter().map(|[least, greatest]| match *least {
-                    f64::NEG_INFINITY => [Self::Floats(Vec::new()), up_to(*greatest)],
-                    least => [up_to(least.next_down()), up_to(*greatest)],
+                let ends = ranges.iter().map(|[least, greatest]| {
+                    let below = Some(*least).filter(|least| *least > f64::NEG_INFINITY).map(f64::next_down);
+                    [below, Some(*greatest)]
+                        .map(|end| Self::Floats(end.map(|end| [f64::NEG_INFINITY, end]).into_iter().collect()))
                 });
                 ends.collect()
             }
             Self::Texts(ranges) => {
-                let up_to = |behind: Option<Vec<u8>>| Self::texts(vec![(Vec::new(), behind)]);
-                ranges.iter().map(|(least, behind)| [up_to(Some(least.clone())), up_to(behind.clone())]).collect()
+                let ends = ranges.iter().map(|(least, behind)| {
+                    [Some(least.clone()), behind.clone()].map(|behind| Self::texts(vec![(Vec::new(), behind)]))
+                });
+                ends.collect()
             }
             Self::Like(..) => return None,
         })
@@ -285,17 +290,16 @@ fn scan<T: Copy, W: PartialOrd + Copy>(values: &[T], ranges: &[[W; 2]], widen: i
     match ranges {
         [] => BooleanBuffer::new_unset(values.len()),
         &[[least, greatest]] => {
-            // `&` avoids a branch.
-            let holds = |value: &T| {
-                let value = widen(*value);
-                (least <= value) & (value <= greatest)
-            };
             // Most conditions match nearly nothing: one vectorised test covers several values.
-            collect_some(values, |values| values.iter().fold(false, |any, value| any | holds(value)), holds)
+            collect_some(
+                values,
+                |values| values.iter().fold(false, |any, value| any | lies_in([least, greatest], widen(*value))),
+                |value| lies_in([least, greatest], widen(*value)),
+            )
         }
         few if few.len() <= FEW => collect(values, |value| {
             let value = widen(*value);
-            few.iter().fold(false, |any, [least, greatest]| any | (*least <= value) & (value <= *greatest))
+            few.iter().fold(false, |any, range| any | lies_in(*range, value))
         }),
         many => collect(values, |value| {
             let value = widen(*value);
@@ -303,6 +307,12 @@ fn scan<T: Copy, W: PartialOrd + Copy>(values: &[T], ranges: &[[W; 2]], widen: i
             many.get(at).is_some_and(|[least, greatest]| *least <= value && value <= *greatest)
         }),
     }
+}
+
+/// Whether a value lies in a range. `&` avoids a branch.
+#[inline(always)]
+fn lies_in<W: PartialOrd>([least, greatest]: [W; 2], value: W) -> bool {
+    (least <= value) & (value <= greatest)
 }
 
 fn integers(ranges: &[[i128; 2]], array: &dyn Array) -> Option<BooleanBuffer> {
@@ -319,13 +329,12 @@ fn integers(ranges: &[[i128; 2]], array: &dyn Array) -> Option<BooleanBuffer> {
                     Some(scan(array.as_primitive::<$primitive>().values(), &within, |value| value))
                 })*
                 DataType::Boolean => {
-                    let holds = |value: i128| ranges.iter().any(|[least, greatest]| *least <= value && value <= *greatest);
                     let values = array.as_boolean().values();
-                    Some(match (holds(0), holds(1)) {
-                        (true, true) => BooleanBuffer::new_set(values.len()),
-                        (false, false) => BooleanBuffer::new_unset(values.len()),
-                        (false, true) => values.clone(),
-                        (true, false) => !values,
+                    Some(match [0, 1].map(|value| ranges.iter().any(|range| lies_in(*range, value))) {
+                        [true, true] => BooleanBuffer::new_set(values.len()),
+                        [false, false] => BooleanBuffer::new_unset(values.len()),
+                        [false, true] => values.clone(),
+                        [true, false] => !values,
                     })
                 }
                 _ => None,
@@ -347,20 +356,22 @@ fn floats(ranges: &[[f64; 2]], array: &dyn Array) -> Option<BooleanBuffer> {
     })
 }
 
+/// Whether a text lies in one of the ranges.
+fn lies_in_one(ranges: &[TextRange], value: &[u8]) -> bool {
+    // The first range that ends after the value.
+    let at = ranges.partition_point(|range| range.1.as_ref().is_some_and(|behind| behind.as_slice() <= value));
+    ranges.get(at).is_some_and(|range| range.0.as_slice() <= value)
+}
+
 fn texts(ranges: &[TextRange], array: &dyn Array) -> Option<BooleanBuffer> {
-    let holds = |value: &[u8]| {
-        // The first range that ends after the value.
-        let at = ranges.partition_point(|range| range.1.as_ref().is_some_and(|behind| behind.as_slice() <= value));
-        ranges.get(at).is_some_and(|range| range.0.as_slice() <= value)
-    };
     Some(match array.data_type() {
         DataType::LargeUtf8 => {
             let strings = array.as_string::<i64>();
-            BooleanBuffer::collect_bool(strings.len(), |at| holds(strings.value(at).as_bytes()))
+            BooleanBuffer::collect_bool(strings.len(), |at| lies_in_one(ranges, strings.value(at).as_bytes()))
         }
         DataType::FixedSizeBinary(_) => {
             let bytes = array.as_fixed_size_binary();
-            BooleanBuffer::collect_bool(bytes.len(), |at| holds(bytes.value(at)))
+            BooleanBuffer::collect_bool(bytes.len(), |at| lies_in_one(ranges, bytes.value(at)))
         }
         _ => return None,
     })

@@ -55,35 +55,40 @@ impl FileMaker {
     }
 
     fn made(&self, contents: &Arc<Contents>, child: &Child) -> Result<ShownFile, Error> {
-        let of_group = || ObjectAttributes::new(self.name.clone(), contents.attributes.clone());
         let (view, attributes): (Arc<dyn View>, ObjectAttributes) = match child {
             Child::Metadata => {
-                let (contents, path, opened) = (contents.clone(), self.path.clone(), self.opened.clone());
+                let (shown, path, opened) = (contents.clone(), self.path.clone(), self.opened.clone());
                 let view = ConstantView::new(self.blocks(), move |interrupt| {
-                    contents.metadata(&opened, &path, Lines::Many, interrupt)
+                    shown.metadata(&opened, &path, Lines::Many, interrupt)
                 });
-                (Arc::new(view), of_group())
+                (Arc::new(view), self.attributes(contents))
             }
             Child::Indexes => {
                 let table = contents.table.clone().ok_or(Error::NotFound)?;
-                (Arc::new(ConstantView::new(self.blocks(), move |_| Ok(metadata::indexes(&table)))), of_group())
+                (
+                    Arc::new(ConstantView::new(self.blocks(), move |_| Ok(metadata::indexes(&table)))),
+                    self.attributes(contents),
+                )
             }
             Child::Changes => {
                 let (opened, id, path) = (self.opened.clone(), self.id, self.path.clone());
                 let view =
                     ConstantView::costly(self.blocks(), move |interrupt| changes::text(&opened, id, &path, interrupt));
-                (Arc::new(view), of_group())
+                (Arc::new(view), self.attributes(contents))
             }
             Child::Table(..) | Child::Parquet | Child::Arrow => {
                 let table = contents.table.clone().ok_or(Error::NotFound)?;
-                let (files, child, count) = (self.clone(), child.clone(), table.columns.len());
-                let make = move || files.whole(&table, &child);
-                let view = if count > MANY_COLUMNS { Arc::new(Later::new(make)) } else { make() };
-                (view, of_group())
+                let view = if table.columns.len() > MANY_COLUMNS {
+                    let (files, child) = (self.clone(), child.clone());
+                    Arc::new(Later::new(move || files.whole(&table, &child)))
+                } else {
+                    self.whole(&table, child)
+                };
+                (view, self.attributes(contents))
             }
             Child::Whole(form) => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
-                (elements(table.whole.as_ref().ok_or(Error::NotFound)?, *form)?, of_group())
+                (elements(table.whole.as_ref().ok_or(Error::NotFound)?, *form)?, self.attributes(contents))
             }
             Child::Column(position, view) => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
@@ -106,6 +111,11 @@ impl FileMaker {
             }
         };
         Ok(ShownFile::new(&self.opened, view, attributes))
+    }
+
+    /// The attributes of the group's object.
+    fn attributes(&self, contents: &Contents) -> ObjectAttributes {
+        ObjectAttributes::new(self.name.clone(), contents.attributes.clone())
     }
 
     /// The view of a whole table.
@@ -162,10 +172,9 @@ impl FileMaker {
         let places: HashMap<&BString, usize> =
             table.columns.iter().enumerate().map(|(at, column)| (&column.name, at)).collect();
         let columns = fields.iter().map(|field| {
-            let what = |what: &str| format!("{what} as {} {}", field.data_type, field.nullable);
             let Some(at) = places.get(&field.name).copied().filter(|at| table.columns[*at].in_table) else {
                 let absent = datasets::absent(table, field)?;
-                let keeper = self.keeper(&what(&format!("no column {:?}", field.name)));
+                let keeper = self.cast_keeper(&format!("no column {:?}", field.name), field);
                 return Some(ParquetColumn::new(&absent).ok()?.plain().kept_by(keeper));
             };
             let own = table.columns.get(at)?;
@@ -180,7 +189,7 @@ impl FileMaker {
                 return Some(parquet);
             }
             tallies.push((datasets::path_of(own), tally));
-            Some(parquet.kept_by(self.keeper(&what(&column_what(at, own)))))
+            Some(parquet.kept_by(self.cast_keeper(&column_what(at, own), field)))
         });
         let columns: Option<Vec<ParquetColumn>> = columns.collect();
         Ok(self.parquet(columns.ok_or(Error::Stale)?))
@@ -226,22 +235,25 @@ impl FileMaker {
         Keeper { file: self.opened.opening().clone(), what, title: self.title.clone() }
     }
 
+    /// The keeper of facts learnt about `what` as a field of a dataset.
+    fn cast_keeper(&self, what: &str, field: &CommonField) -> Keeper {
+        self.keeper(&format!("{what} as {} {}", field.data_type, field.nullable))
+    }
+
     /// Builds a file of a dataset that is a table by itself.
     fn single(&self, single: &Single, file: &SingleFile, dataset: &Dataset) -> Result<Arc<dyn View>, Error> {
         let columns = &single.whole;
         let whole = single.whole.columns.first().ok_or(Error::NotFound)?;
         let rows = whole.rows.as_ref().map_err(|reason| Error::Io(reason.to_string()))?;
-        let stored = || StoredView::raw(rows.clone()).ok_or(Error::NotFound);
-        let text = |format| self.alone("whole", whole, format);
         Ok(match &file.form {
-            SingleForm::Csv if single.parts.is_empty() => text(TextFormat::Csv),
+            SingleForm::Csv if single.parts.is_empty() => self.alone("whole", whole, TextFormat::Csv),
             SingleForm::Csv => {
                 let parts = labels(single).unwrap_or_else(|| single.parts.clone());
                 self.text("parts", vec![TextColumn::spread(rows.clone(), parts)], TextFormat::Csv, None)
             }
-            SingleForm::Txt => text(TextFormat::Txt),
-            SingleForm::Ndjson => text(TextFormat::Ndjson),
-            SingleForm::JsonValues => text(TextFormat::JsonValues),
+            SingleForm::Txt => self.alone("whole", whole, TextFormat::Txt),
+            SingleForm::Ndjson => self.alone("whole", whole, TextFormat::Ndjson),
+            SingleForm::JsonValues => self.alone("whole", whole, TextFormat::JsonValues),
             SingleForm::Text => {
                 let text = single.text.clone().ok_or(Error::NotFound)?;
                 self.text("text", vec![TextColumn::new(BString::default(), text)], TextFormat::Verbatim, None)
@@ -253,11 +265,11 @@ impl FileMaker {
             SingleForm::Arrow => self.arrow("columns", self.arrow_columns(columns)),
             SingleForm::Raw => match &whole.stored_strings {
                 Some(strings) => self.strings("strings", strings),
-                None => Arc::new(stored()?),
+                None => elements(rows, ElementsForm::Raw)?,
             },
             SingleForm::Npy => {
                 let dtype = NpyType::of(&single.datatype).map_err(|error| Error::Io(error.to_string()))?;
-                Arc::new(stored()?.npy(&dtype, &single.shape).ok_or(Error::TooLarge)?)
+                Arc::new(stored(rows)?.npy(&dtype, &single.shape).ok_or(Error::TooLarge)?)
             }
             SingleForm::Png(pixels) => {
                 let array = pictured(single, dataset).ok_or(Error::NotFound)?;
@@ -265,7 +277,7 @@ impl FileMaker {
                     PngView::new(pixels, array, single.palette.clone(), self.keeper("png")).ok_or(Error::NotFound)?,
                 )
             }
-            SingleForm::Pixmap(header) => Arc::new(stored()?.behind(header.clone()).ok_or(Error::TooLarge)?),
+            SingleForm::Pixmap(header) => Arc::new(stored(rows)?.behind(header.clone()).ok_or(Error::TooLarge)?),
         })
     }
 
@@ -316,9 +328,13 @@ pub(super) fn pictured(single: &Single, dataset: &Dataset) -> Option<PicturedArr
     PicturedArray::new(&single.shape, chunk, rows, missing.as_deref())
 }
 
+fn stored(rows: &Arc<dyn Rows>) -> Result<StoredView, Error> {
+    StoredView::raw(rows.clone()).ok_or(Error::NotFound)
+}
+
 /// A file of rows as stored.
 fn elements(rows: &Arc<dyn Rows>, form: ElementsForm) -> Result<Arc<dyn View>, Error> {
-    let stored = StoredView::raw(rows.clone()).ok_or(Error::NotFound)?;
+    let stored = stored(rows)?;
     Ok(match form {
         ElementsForm::Raw => Arc::new(stored),
         ElementsForm::Npy => {

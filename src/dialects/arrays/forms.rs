@@ -152,7 +152,10 @@ fn png(dataset: &Dataset) -> Option<Pixels> {
         }
         (None, None) => Colour::Scaled,
     };
-    // PNG counts pixels of a side in 31 bits.
-    let side = |extent: u64| u32::try_from(extent).ok().filter(|extent| *extent > 0 && *extent < 1 << 31);
     Some(Pixels { width: side(width)?, height: side(height)?, colour, interlace })
+}
+
+/// A side of an image. `None`: PNG, which counts pixels of a side in 31 bits, has no such side.
+fn side(extent: u64) -> Option<u32> {
+    u32::try_from(extent).ok().filter(|extent| *extent > 0 && *extent < 1 << 31)
 }

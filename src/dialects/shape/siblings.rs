@@ -144,6 +144,11 @@ impl Look<'_> {
         let Target::Hard(Object::Group { id, .. }) = &group.link(name)?.target else { return None };
         self.table(&join(&path, name), &self.group(*id)?, beside)
     }
+
+    /// The model of the tables of siblings, or of the groups called `within` inside them.
+    fn model(&self, path: &str, siblings: &[Sibling<'_>], within: Option<&BString>) -> Option<Table> {
+        first_alike(siblings.iter().map(|sibling| self.sibling(path, sibling, within, None)))
+    }
 }
 
 /// The links of a group to groups.
@@ -158,18 +163,21 @@ fn columns(table: &Table) -> impl Iterator<Item = &Column> {
 
 /// Why two tables cannot be joined: they differ in columns, types or units. `None`: they can be.
 fn difference(one: &Table, other: &Table) -> Option<&'static str> {
-    let what = |column: &Column| {
-        let data_type = column.rows.as_ref().ok().map(|rows| rows.data_type().clone());
-        (column.name.clone(), data_type, column.times())
-    };
-    let units = |column: &Column| {
-        let Meaning { units, units_vocabulary, calendar, duration, .. } = &column.meaning;
-        (units.clone(), units_vocabulary.clone(), calendar.clone(), *duration)
-    };
-    if columns(one).next().is_none() || !columns(one).map(what).eq(columns(other).map(what)) {
+    if columns(one).next().is_none() || !columns(one).map(kind).eq(columns(other).map(kind)) {
         return Some("other columns");
     }
     (!columns(one).map(units).eq(columns(other).map(units))).then_some("other units")
+}
+
+/// The name and type of a column.
+fn kind(column: &Column) -> impl PartialEq {
+    (&column.name, column.rows.as_ref().ok().map(|rows| rows.data_type()), column.times())
+}
+
+/// The units of a column.
+fn units(column: &Column) -> impl PartialEq {
+    let Meaning { units, units_vocabulary, calendar, duration, .. } = &column.meaning;
+    (units, units_vocabulary, calendar, duration)
 }
 
 /// Finds the first of these tables that has an equal among them, which is the model for all others.
@@ -191,21 +199,26 @@ pub(super) fn made(shape: &Shape, here: &Here<'_>) -> Option<Made> {
         return None;
     }
     let look = Look { shape, file: here.file, interrupt: here.interrupt };
-    let alike = |within: Option<&BString>| {
-        first_alike(siblings.iter().map(|sibling| look.sibling(here.path, sibling, within, None)))
-    };
-    let fits = |table: &Table| columns(table).count().saturating_mul(siblings.len()) <= MOST_PARTS;
-    let directory = |key: BString| Made::Directory { table: Some(key), children: Arc::default() };
-    if let Some(table) = alike(None) {
-        return fits(&table).then(|| directory(ALL.into()));
+    if let Some(table) = look.model(here.path, &siblings, None) {
+        return fits(&table, siblings.len()).then(|| joined(ALL.into()));
     }
     let outer = look.outer(&siblings)?;
     let children = groups(&outer).take(MOST_WITHIN).filter_map(|Link { name, .. }| {
-        alike(Some(name)).filter(fits)?;
-        Some((name.clone(), directory([ALL.as_bytes(), b"/", name].concat().into())))
+        look.model(here.path, &siblings, Some(name)).filter(|table| fits(table, siblings.len()))?;
+        Some((name.clone(), joined([ALL.as_bytes(), b"/", name].concat().into())))
     });
     let children: Arc<[_]> = children.collect();
     (!children.is_empty()).then_some(Made::Directory { table: None, children })
+}
+
+/// Whether the table of this many alike has few enough parts.
+fn fits(table: &Table, siblings: usize) -> bool {
+    columns(table).count().saturating_mul(siblings) <= MOST_PARTS
+}
+
+/// The directory of the joined table with this key.
+fn joined(key: BString) -> Made {
+    Made::Directory { table: Some(key), children: Arc::default() }
 }
 
 /// Makes the joined table of all siblings, or of the groups called `within` inside them.
@@ -220,7 +233,7 @@ pub(super) fn table(
     let (mut labels, mut tables) = (Vec::new(), Vec::<Table>::new());
     let mut left_out: Vec<(BString, Cow<'static, str>)> = Vec::new();
     let siblings = series(group);
-    let first = first_alike(siblings.iter().map(|sibling| look.sibling(site.path, sibling, within, None)));
+    let first = look.model(site.path, &siblings, within);
     for sibling in &siblings {
         let reason = match look.sibling(site.path, sibling, within, first.as_ref()) {
             _ if interrupt.is_raised() => break,

@@ -188,14 +188,20 @@ fn repeated(pages: &[Page], times: u64) -> impl Iterator<Item = (Page, u64)> {
 fn typical_pages([bytes, entries]: [u64; 2], rows: u64, unit: u64) -> impl Iterator<Item = (Page, u64)> {
     let count = (bytes / (PAGE_BYTES * 3 / 4)).max(1).next_power_of_two().min(unit);
     let per_page = unit / count;
-    let part = move |rows: u64| {
+    let rest = rows % per_page;
+    let pages = [(per_page, rows / per_page), (rest.max(1), u64::from(rest > 0))];
+    pages.into_iter().map(move |(rows, count)| {
         let [bytes, entries] =
             [bytes, entries].map(|all| u32::try_from(u128::from(all) * u128::from(rows) / u128::from(unit) + 1));
         // A unit has no more rows than fit in 32 bits.
-        Page { rows: rows as u32, bytes: bytes.unwrap_or(u32::MAX), entries: entries.unwrap_or(u32::MAX) }
-    };
-    let rest = rows % per_page;
-    [(part(per_page), rows / per_page), (part(rest.max(1)), u64::from(rest > 0))].into_iter()
+        let rows = rows as u32;
+        (Page { rows, bytes: bytes.unwrap_or(u32::MAX), entries: entries.unwrap_or(u32::MAX) }, count)
+    })
+}
+
+/// The bytes and the entries of each body.
+fn numbers(bodies: Vec<Body>) -> Vec<u64> {
+    bodies.iter().flat_map(|body| [body.bytes, body.entries.into()]).collect()
 }
 
 /// A column's numbers are the bytes and the entries of the pages of each leaf.
@@ -221,12 +227,10 @@ impl measure::Measurable for MeasuredColumn {
     }
 
     fn look(&self, _: usize, rows: RowRange, look: &mut Look, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
-        let failed = |reason| self.column.unsupported(reason);
-        let numbers = |bodies: Vec<Body>| bodies.iter().flat_map(|body| [body.bytes, body.entries.into()]).collect();
         let Some(outline) = self.outline(rows.clone(), interrupt)? else {
             look.by_values = true;
             let array = self.column.rows.array(rows, interrupt)?;
-            let bodies = self.leaves.iter().map(|(_, leaf)| leaf.measure(&array).map_err(failed));
+            let bodies = self.leaves.iter().map(|(_, leaf)| leaf.measure(&array).map_err(|misfit| self.failed(misfit)));
             return Ok(numbers(bodies.collect::<Result<_, _>>()?));
         };
         if self.leaves.iter().any(|(_, leaf)| leaf.holds_texts())
@@ -235,13 +239,14 @@ impl measure::Measurable for MeasuredColumn {
             let array = self.column.rows.array(rows.start..end, interrupt)?;
             let few = outline.slice(0, array.len().min(outline.len()));
             for (_, leaf) in &self.leaves {
-                let bytes = leaf.measure(&array).map_err(failed)?.bytes;
-                let most = self.room(leaf, &few).map_err(failed)?.map_or(0, |body| body.bytes);
+                let bytes = leaf.measure(&array).map_err(|misfit| self.failed(misfit))?.bytes;
+                let most = self.room(leaf, &few).map_err(|misfit| self.failed(misfit))?.map_or(0, |body| body.bytes);
                 look.by_values |= bytes > most;
                 (look.shown, look.room) = (look.shown + bytes, look.room + most);
             }
         }
-        let rooms = self.leaves.iter().map(|(_, leaf)| self.room(leaf, &outline).map_err(failed));
+        let rooms = self.leaves.iter().map(|(_, leaf)| self.room(leaf, &outline));
+        let rooms = rooms.map(|room| room.map_err(|misfit| self.failed(misfit)));
         Ok(numbers(rooms.collect::<Result<Option<_>, Error>>()?.unwrap_or_default()))
     }
 
@@ -259,6 +264,10 @@ impl measure::Measurable for MeasuredColumn {
 }
 
 impl MeasuredColumn {
+    fn failed(&self, misfit: Misfit) -> Error {
+        self.column.unsupported(misfit)
+    }
+
     /// Returns the outline of some rows, if it suffices to bound all leaves.
     fn outline(&self, rows: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let Some(outline) = self.column.rows.outline(rows, interrupt)? else { return Ok(None) };
@@ -283,15 +292,8 @@ impl MeasuredColumn {
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let count = rows.end - rows.start;
-        let is_divisible = |error: &Error| match error {
-            // The rows are more than the store returns at once.
-            Error::TooLarge { .. } => count > 1,
-            // Some of these rows cannot be read.
-            Error::Chunk { .. } | Error::Heap { .. } => count > LEAST_UNREADABLE,
-            _ => false,
-        };
         match self.whole(rows.clone(), by_values, pages, interrupt) {
-            Err(error) if is_divisible(&error) => {
+            Err(error) if is_divisible(&error, count) => {
                 let middle = rows.start + half(count);
                 self.divided(rows.start..middle, by_values, pages, interrupt)?;
                 self.divided(middle..rows.end, by_values, pages, interrupt)
@@ -314,10 +316,11 @@ impl MeasuredColumn {
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         if !by_values && let Some(outline) = self.outline(rows.clone(), interrupt)? {
-            let room = |leaf: &ParquetLeaf, rows: &ArrayRef| {
-                self.room(leaf, rows)?.ok_or_else(|| Misfit::Array("no outline".into()))
-            };
-            return self.divide_all(&outline, &room, pages);
+            return self.divide_all(
+                &outline,
+                &|leaf, rows| self.room(leaf, rows)?.ok_or_else(|| Misfit::Array("no outline".into())),
+                pages,
+            );
         }
         let before: Vec<usize> = pages.iter().map(Vec::len).collect();
         let whole = for_each_array(self.column.rows.as_ref(), rows, MOST_BYTES, interrupt, &mut |_, array| {
@@ -339,7 +342,18 @@ impl MeasuredColumn {
     ) -> Result<(), Error> {
         let mut leaves = self.leaves.iter().zip(pages);
         let divided = leaves.try_for_each(|((_, leaf), pages)| divide(leaf, array, measure, pages));
-        divided.map_err(|misfit| self.column.unsupported(misfit))
+        divided.map_err(|misfit| self.failed(misfit))
+    }
+}
+
+/// Whether fewer rows than this many may be read, though all of them fail.
+fn is_divisible(error: &Error, rows: u64) -> bool {
+    match error {
+        // The rows are more than the store returns at once.
+        Error::TooLarge { .. } => rows > 1,
+        // Some of these rows cannot be read.
+        Error::Chunk { .. } | Error::Heap { .. } => rows > LEAST_UNREADABLE,
+        _ => false,
     }
 }
 

@@ -134,6 +134,16 @@ impl Pass<'_> {
         Error::refused(&self.subject.path, reason)
     }
 
+    fn unordered(&self) -> Error {
+        self.refused("the values have no order")
+    }
+
+    fn too_many(&self) -> Error {
+        self.refused(format!(
+            "more than {MOST_VALUES} distinct values: BITMAP is for few; CHUNK_BLOOM (bloom) serves many"
+        ))
+    }
+
     /// Returns this number of bytes, or fails if it exceeds the memory limit.
     fn fits(&self, what: &str, bytes: Option<u64>) -> Result<usize, Error> {
         let limit = self.settings.memory;
@@ -153,17 +163,21 @@ impl Pass<'_> {
         rows.next_multiple_of(8)
     }
 
+    /// The rows of the block of this number.
+    fn rows_of(&self, number: u64) -> Range<u64> {
+        let block = self.block();
+        number * block..self.subject.rows.min((number + 1) * block)
+    }
+
     /// Maps each block with `look` on all cores, and passes the results to `take` in the order of the blocks.
     fn each<T: Send>(
         &self,
         look: impl Fn(u64, &ArrayRef) -> Result<T, Error> + Sync,
         mut take: impl FnMut(Range<u64>, T) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let (rows, block) = (self.subject.rows, self.block());
-        let blocks = rows.div_ceil(block);
+        let blocks = self.subject.rows.div_ceil(self.block());
         let threads = cores();
         let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
-        let range = |number: u64| number * block..rows.min((number + 1) * block);
         // The bound keeps finished blocks, which lie in memory, from getting far ahead of the slowest one.
         let (sender, receiver) = crossbeam_channel::bounded(threads);
         std::thread::scope(|scope| {
@@ -175,7 +189,7 @@ impl Pass<'_> {
                         if number >= blocks || failed.load(Ordering::Relaxed) {
                             return;
                         }
-                        let rows = range(number);
+                        let rows = self.rows_of(number);
                         let values = self.subject.values.array(rows.clone(), self.interrupt);
                         let looked = values.map_err(Error::from).and_then(|values| look(rows.start, &values));
                         (self.progress)(rows.end - rows.start);
@@ -192,7 +206,7 @@ impl Pass<'_> {
             for (number, looked) in receiver {
                 waiting.insert(number, looked);
                 while let Some(looked) = waiting.remove(&at).filter(|_| outcome.is_ok()) {
-                    outcome = looked.and_then(|looked| take(range(at), looked));
+                    outcome = looked.and_then(|looked| take(self.rows_of(at), looked));
                     at += 1;
                 }
                 if outcome.is_err() {
@@ -210,18 +224,18 @@ impl Pass<'_> {
         let count = self.subject.chunks();
         self.fits("CHUNK_MINMAX", count.checked_mul(size_of::<MinMaxEntry>() as u64))?;
         let mut entries: Vec<MinMaxEntry> = Vec::new();
-        let look = |first: u64, values: &ArrayRef| {
-            minmax::by_chunk(values, first, chunk).ok_or_else(|| self.refused("the values have no order"))
-        };
-        self.each(look, |_, found| {
-            for (number, entry) in found {
-                match entries.pop() {
-                    Some(last) if entries.len() as u64 == number => entries.push(last.merge(entry)),
-                    last => entries.extend(last.into_iter().chain([entry])),
+        self.each(
+            |first, values| minmax::by_chunk(values, first, chunk).ok_or_else(|| self.unordered()),
+            |_, found| {
+                for (number, entry) in found {
+                    match entries.pop() {
+                        Some(last) if entries.len() as u64 == number => entries.push(last.merge(entry)),
+                        last => entries.extend(last.into_iter().chain([entry])),
+                    }
                 }
-            }
-            Ok(())
-        })?;
+                Ok(())
+            },
+        )?;
         Ok(EncodedIndex {
             layout: IndexLayout { extents: vec![count], grows: vec![true], chunk: vec![count.clamp(64, 4096)] },
             elements: Data::Entries(entries),
@@ -242,14 +256,13 @@ impl Pass<'_> {
         let rows = self.subject.rows;
         let width = self.subject.values.stored_width().unwrap_or(32).max(8);
         self.fits("SORTED_ROWS", rows.checked_mul(width.saturating_add(8)))?;
-        let unordered = || self.refused("the values have no order");
-        let mut keys = order::Keys::new(self.subject.values.data_type()).ok_or_else(unordered)?;
+        let mut keys = order::Keys::new(self.subject.values.data_type()).ok_or_else(|| self.unordered())?;
         let most = self.settings.memory;
         self.each(
             |_, values| Ok(values.clone()),
             |_, values| {
                 if !keys.extend(&values) {
-                    return Err(unordered());
+                    return Err(self.unordered());
                 }
                 let bytes = keys.bytes().saturating_add(8 * rows);
                 if bytes > most { self.fits("SORTED_ROWS", Some(bytes)).map(|_| ()) } else { Ok(()) }
@@ -270,22 +283,17 @@ impl Pass<'_> {
     }
 
     fn bitmap(&self) -> Result<EncodedIndex, Error> {
-        let too_many = || {
-            self.refused(format!(
-                "more than {MOST_VALUES} distinct values: BITMAP is for few; CHUNK_BLOOM (bloom) serves many"
-            ))
-        };
         let (mut known, mut distinct) = (BitmapValues::default(), Vec::new());
         self.each(
             |_, values| {
                 let mut own = BitmapValues::default();
                 let new = own.extend_new(values);
-                if new.len() > MOST_VALUES { Err(too_many()) } else { Ok(taken(values, new)) }
+                if new.len() > MOST_VALUES { Err(self.too_many()) } else { Ok(taken(values, new)) }
             },
             |_, values| {
                 let new = known.extend_new(&values);
                 if known.len() > MOST_VALUES {
-                    return Err(too_many());
+                    return Err(self.too_many());
                 }
                 distinct.push(taken(&values, new));
                 Ok(())
@@ -331,15 +339,15 @@ impl Pass<'_> {
 
     /// Merges distinct values in ascending order.
     fn in_order(&self, parts: &[ArrayRef]) -> Result<ArrayRef, Error> {
-        let failed = |error: arrow_schema::ArrowError| self.refused(error.to_string());
         let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
         if parts.is_empty() {
             return Ok(new_empty_array(self.subject.values.data_type()));
         }
-        let all = arrow_select::concat::concat(&parts).map_err(failed)?;
+        let all = arrow_select::concat::concat(&parts).map_err(|error| self.refused(error.to_string()))?;
         let Some(mut keys) = order::Keys::new(all.data_type()) else { return Ok(all) };
         keys.extend(&all);
-        arrow_select::take::take(&all, &UInt64Array::from(keys.sorted(u64::MAX)), None).map_err(failed)
+        let sorted = UInt64Array::from(keys.sorted(u64::MAX));
+        arrow_select::take::take(&all, &sorted, None).map_err(|error| self.refused(error.to_string()))
     }
 
     fn bloom(&self) -> Result<EncodedIndex, Error> {
@@ -354,22 +362,24 @@ impl Pass<'_> {
             Revision::July => (Scheme::OneHash { seed: self.settings.seed }, "murmur3_x64_128_double"),
             Revision::April => (Scheme::LowHigh, "murmur3_128_double"),
         };
-        let look = |first: u64, values: &ArrayRef| {
-            let end = first + values.len() as u64;
-            let mut row = first;
-            while row < end {
-                let number = row / chunk;
-                let to = end.min((number + 1).saturating_mul(chunk));
-                let from = (number * width) as usize;
-                if let Some(filter) = filters.get(from..from + width as usize) {
-                    let values = values.slice((row - first) as usize, (to - row) as usize);
-                    bloom::insert(filter, &values, scheme, k);
+        self.each(
+            |first, values| {
+                let end = first + values.len() as u64;
+                let mut row = first;
+                while row < end {
+                    let number = row / chunk;
+                    let to = end.min((number + 1).saturating_mul(chunk));
+                    let from = (number * width) as usize;
+                    if let Some(filter) = filters.get(from..from + width as usize) {
+                        let values = values.slice((row - first) as usize, (to - row) as usize);
+                        bloom::insert(filter, &values, scheme, k);
+                    }
+                    row = to;
                 }
-                row = to;
-            }
-            Ok(())
-        };
-        self.each(look, |_, ()| Ok(()))?;
+                Ok(())
+            },
+            |_, ()| Ok(()),
+        )?;
         let mut attributes = vec![
             ("k", AttributeValue::number(k)),
             ("m_bits", AttributeValue::number(bits)),
