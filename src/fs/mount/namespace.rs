@@ -119,12 +119,12 @@ pub fn mount_privately(
         }
     };
     check_sources(&mountpoint, sources)?;
-    let refused = |error: io::Error| {
+    // In here: the kernel wants a descriptor of the same user namespace.
+    let device = mount_directly(&mountpoint, source_name, allow_other).map_err(|error| {
+        let error = io::Error::from(error);
         let reason = if is_user_namespace { lock_of(error).to_string() } else { error.to_string() };
         MountError::Refused { path: mountpoint.clone(), reason }
-    };
-    // In here: the kernel wants a descriptor of the same user namespace.
-    let device = mount_directly(&mountpoint, source_name, allow_other).map_err(|error| refused(error.into()))?;
+    })?;
     if let Ok(Some(entry)) = mounts::mount_at(&mountpoint) {
         set_read_ahead(entry.device, READ_AHEAD);
     }

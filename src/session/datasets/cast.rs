@@ -78,14 +78,17 @@ pub(crate) fn absent(table: &Table, field: &CommonField) -> Option<Column> {
 
 /// The row type that Parquet readers see as this type.
 pub(super) fn of_rows(data_type: &DataType) -> DataType {
-    let below = |field: &FieldRef| Arc::new(Field::new(field.name(), of_rows(field.data_type()), field.is_nullable()));
     match data_type {
         DataType::Utf8 => DataType::LargeUtf8,
-        DataType::List(item) => DataType::LargeList(below(item)),
-        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(below(item), *length),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(below).collect()),
+        DataType::List(item) => DataType::LargeList(field_of_rows(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(field_of_rows(item), *length),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field_of_rows).collect()),
         other => other.clone(),
     }
+}
+
+fn field_of_rows(field: &FieldRef) -> FieldRef {
+    Arc::new(Field::new(field.name(), of_rows(field.data_type()), field.is_nullable()))
 }
 
 #[cfg(test)]

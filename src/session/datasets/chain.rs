@@ -81,10 +81,6 @@ impl Chain<'_> {
             below.push((path, tally.clone()));
             parts.push(Some((column, tally)));
         }
-        let kind = |column: &Column| {
-            let data_type = column.rows.as_ref().ok().map(|rows| rows.data_type().clone());
-            (data_type, column.times(), column.meaning.duration)
-        };
         let mut present = parts.iter().flatten().map(|(column, _)| column);
         let first = present.next().ok_or(Error::Stale)?;
         let is_one = present.all(|column| kind(column) == kind(first));
@@ -133,6 +129,11 @@ impl Chain<'_> {
         let path = join(self.path, &name);
         Column::new(name, path, id, rows, Arc::default())
     }
+}
+
+/// The type of a column's values.
+fn kind(column: &Column) -> impl PartialEq {
+    (column.rows.as_ref().ok().map(|rows| rows.data_type()), column.times(), column.meaning.duration)
 }
 
 /// Writes a path within a file as `FILE:PATH`.

@@ -248,9 +248,8 @@ impl Union {
         if matches!(common, DataType::Timestamp(..)) {
             return None;
         }
-        let units = |field: &FileField| field.units.clone().unwrap_or_else(|| "no units".into());
-        (field.units != usual.units)
-            .then(|| format!("{name:?} is in {}, and in {} elsewhere", units(field), units(usual)))
+        let [units, usual_units] = [field, usual].map(|field| field.units.as_deref().unwrap_or("no units"));
+        (field.units != usual.units).then(|| format!("{name:?} is in {units}, and in {usual_units} elsewhere"))
     }
 }
 
