@@ -24,16 +24,13 @@ use crate::table::{Table, arrow_name};
 use crate::views::constant::ConstantView;
 use crate::views::metadata::{ShownMember, attribute_text};
 use crate::views::page::{
-    ArrayDetails, Details, GroupPage, Look, MOST_MEMBERS, MOST_PICTURES, Member, MemberKind, PagePlace, TableDetails,
+    ArrayDetails, Details, GroupPage, Look, MOST_MEMBERS, MOST_OPENED, MOST_PICTURES, Member, MemberKind, PagePlace, TableDetails,
     TablePage, decoded, format_of, source_name,
 };
 use crate::views::png::{LONGEST_PICTURE, PicturedArray};
 
 /// Most names beside a page that it may show.
 const MOST_NAMES: usize = 200;
-
-/// Most members of a group that are opened for its page.
-const MOST_OPENED: usize = 200;
 
 /// Most arrays of a group whose pictures its page shows, and most bytes to decode for all of them.
 const MOST_PICTURED: usize = 32;

@@ -51,7 +51,7 @@ impl Running {
 
     /// Whether the log has the line that is due after 10 s.
     fn has_first_line(&self) -> bool {
-        self.log().lines().any(|line| line.starts_with("hepfs: ") && line.contains("0:10 passed"))
+        self.log().lines().any(|line| line.starts_with("hepfs: ") && line.contains(" 0:1") && line.contains(" passed"))
     }
 }
 

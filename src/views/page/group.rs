@@ -15,6 +15,9 @@ use crate::views::metadata::attributes_value;
 /// Most members of a group that its page shows.
 pub const MOST_MEMBERS: usize = 1000;
 
+/// Most tables and groups of which a page says more than their names.
+pub const MOST_OPENED: usize = 200;
+
 /// Most bytes of other texts than names.
 const MOST_TEXT: usize = 240;
 
@@ -275,6 +278,9 @@ fn list_tables(called: &str, tables: &[(usize, &Member)], details: Option<&[Deta
         out.raw("</tr>\n");
     }
     out.raw("</tbody></table></div>\n");
+    if tables.len() > MOST_OPENED {
+        out.raw(&format!("<p class=note>Rows, columns and findings: of the first {MOST_OPENED} alone.</p>\n"));
+    }
 }
 
 fn list_arrays(arrays: &[(usize, &Member)], details: Option<&[Details]>, out: &mut Html) {

@@ -28,7 +28,7 @@ use bstr::BString;
 
 use html::Html;
 
-pub use group::{ArrayDetails, Details, GroupPage, MOST_MEMBERS, Member, MemberKind, TableDetails};
+pub use group::{ArrayDetails, Details, GroupPage, MOST_MEMBERS, MOST_OPENED, Member, MemberKind, TableDetails};
 pub use look::{
     Bars, BarsOf, Cell, ColumnLook, Counted, EdgeRows, Label, Labels, Look, MOST_PICTURES, Number, Numbers, Order,
     Picture, Plain, Scale, Stretch, Trace, Values, Width, edge_rows,
