@@ -81,8 +81,8 @@ impl DictionaryPage {
         Some(Self { body: None, length: count.checked_mul(bytes)?, entries, width, index: Index::Own })
     }
 
-    /// Returns a dictionary of the labels of categories, with the keys of the arrays. `None`: a page cannot hold the
-    /// labels, or there are none.
+    /// Returns a dictionary of the labels of categories, with the keys of the arrays. `None`: the categories have no
+    /// labels, or more than a page can hold.
     pub fn categories(labels: &ArrayRef) -> Option<Self> {
         let (mut dictionary, places) = Self::of(labels)?;
         let straight = places.iter().enumerate().all(|(key, place)| *place as usize == key);
