@@ -24,8 +24,8 @@ use crate::table::{Table, arrow_name};
 use crate::views::constant::ConstantView;
 use crate::views::metadata::{ShownMember, attribute_text};
 use crate::views::page::{
-    ArrayDetails, Details, GroupPage, Look, MOST_MEMBERS, MOST_OPENED, MOST_PICTURES, Member, MemberKind, PagePlace, TableDetails,
-    TablePage, decoded, format_of, source_name,
+    ArrayDetails, Details, GroupPage, Look, MOST_MEMBERS, MOST_OPENED, MOST_PICTURES, Member, MemberKind, PagePlace,
+    TableDetails, TablePage, decoded, format_of, source_name,
 };
 use crate::views::png::{LONGEST_PICTURE, PicturedArray};
 
