@@ -31,8 +31,8 @@ pub fn run_within(limit: Duration, command: &mut Command) -> Output {
     }
 }
 
-/// Runs a command on a terminal with this number of columns, in UTF-8 with colours; interrupts it when the time is over.
-/// Returns all that was written there.
+/// Runs a command on a terminal with this number of columns, in UTF-8 with colours. Interrupts it when the time is
+/// over. Returns the output.
 pub fn on_terminal(columns: u16, time: Option<Duration>, command: &Command) -> String {
     const SCRIPT: &str = "
 import fcntl, os, pty, select, signal, struct, sys, termios, time

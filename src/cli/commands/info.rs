@@ -53,8 +53,8 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     page: html::PageOptions,
 
-    /// Draw the columns of tables: how values are spread, and how their medians run over the rows, from known statistics
-    /// and a sample. Figures with `≈` are of the sample
+    /// Draw the columns of tables: how values are spread, and how their medians run over the rows, from known
+    /// statistics and a sample. Figures with `≈` are of the sample
     #[arg(long, conflicts_with_all = ["json", "html", "depth"])]
     plots: bool,
 

@@ -81,7 +81,7 @@ fn is_image(dataset: &Dataset) -> bool {
     text(&dataset.attributes, "CLASS").as_deref() == Some("IMAGE") && !dataset.shape.contains(&0)
 }
 
-/// Whether elements are unsigned integers of so many bytes, all of whose bits count.
+/// Whether elements are unsigned integers of this many bytes, without padding bits.
 fn is_unsigned(datatype: &Datatype, bytes: u64) -> bool {
     datatype.size == bytes && matches!(datatype.class, Class::Integer { signed: false, .. }) && is_plain(datatype)
 }

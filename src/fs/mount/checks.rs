@@ -34,8 +34,8 @@ fn is_stale(path: &Path) -> bool {
     let (sender, answer) = bounded(1);
     let path = path.to_owned();
     let thread = std::thread::Builder::new().name("hepfs-stale".to_owned());
-    // The kernel answers `stat` of a dead mount from memory for a while, but never an open. Without a thread there is no
-    // answer.
+    // The kernel answers `stat` of a dead mount from memory for a while, but never an open. Without a thread, nothing
+    // is known.
     let _ = thread.spawn(move || sender.send(fs::read_dir(path).is_err_and(|error| is_dead(&error))));
     answer.recv_timeout(PATIENCE).unwrap_or(false)
 }

@@ -277,7 +277,7 @@ impl File {
     }
 
     /// Bytes that a dataset's elements take in the file, without the heap objects of elements of variable length.
-    /// `None`: they lie elsewhere, their index is damaged, or counting so many chunks takes long.
+    /// `None`: they lie elsewhere, their index is damaged, or too many chunks would have to be counted.
     ///
     /// # Errors
     /// See [`h5::Client::chunks`].

@@ -22,7 +22,7 @@ pub const LONGEST_PICTURE: u64 = (WIDTH + 1) * HEIGHT + 256;
 /// Most bytes to decode for a picture.
 const DECODED: u64 = 16 << 20;
 
-/// A place in a contiguous array costs as much as so many bytes.
+/// Bytes that take as long to read as one seek in a contiguous array.
 const SEEK: u64 = 64 << 10;
 
 /// Most bytes of a row that are read at once.

@@ -249,7 +249,7 @@ impl PngView {
         Ok(out)
     }
 
-    /// Appends pixels whose red, green and blue lie so many elements behind the places of the pixels.
+    /// Appends pixels of three colours. `behind` counts elements from a pixel to its red, green and blue.
     fn push_colours(
         &self,
         pixels: Range<u64>,
