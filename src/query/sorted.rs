@@ -33,15 +33,18 @@ const PART: usize = 1 << 16;
 const PLACE: u64 = 8 + POSITION;
 const POSITION: u64 = size_of::<Position>() as u64;
 
-/// Steps of making a key, of moving it once, of reading a value, of putting it into order, and of writing it.
-const STEPS_OF_KEY: u64 = 14;
-const STEPS_OF_MOVE: u64 = 3;
+/// Steps of making a key, of making and selecting it with a limit, of moving it once, of reading a value, of putting it
+/// into order, and of writing it.
+const STEPS_OF_KEY: u64 = 10;
+const STEPS_OF_SELECTED_KEY: u64 = 21;
+const STEPS_OF_MOVE: u64 = 2;
 const STEPS_OF_READING: u64 = 3;
-const STEPS_OF_HOLDING: u64 = 4;
-const STEPS_OF_WRITING: u64 = 8;
+const STEPS_OF_HOLDING: u64 = 2;
+const STEPS_OF_WRITING: u64 = 9;
 
-/// Weight of a text, where a number has 1: the time of reading and holding it.
-const TEXT: u64 = 5;
+/// Steps of reading and of holding a text, where a number has 1 of each.
+const READING_TEXT: u64 = 3;
+const HOLDING_TEXT: u64 = 15;
 
 /// About how many bytes of values to read at once.
 const BYTES_AT_ONCE: u64 = 16 << 20;
@@ -64,7 +67,7 @@ pub enum SortError {
     Rows(#[from] Error),
 }
 
-/// Counts the work of an order in steps of about 5 ns, for the time left. Searching a value takes one step.
+/// Counts the work of an order in steps of about 7 ns, for the time left. Searching a value takes one step.
 #[derive(Debug, Default)]
 pub struct Steps {
     done: AtomicU64,
@@ -72,15 +75,14 @@ pub struct Steps {
     rows: u64,
     keys: u64,
     columns: u64,
-    /// Sum of the weights of the columns.
-    weight: u64,
+    weight: Weight,
     limit: Option<u64>,
 }
 
 impl Steps {
     /// Weighs an order by `keys` keys. The table searched has `rows` rows; `columns` are written.
     pub fn new(rows: u64, keys: usize, limit: Option<u64>, columns: &[&Column]) -> Self {
-        let weight = columns.iter().map(|column| weight(column)).sum();
+        let weight = columns.iter().map(|column| Weight::of(column)).sum();
         Self { done: AtomicU64::new(0), rows, keys: keys as u64, columns: columns.len() as u64, weight, limit }
     }
 
@@ -97,10 +99,15 @@ impl Steps {
     pub fn of(&self, rows: u64) -> u64 {
         let held = self.limit.map_or(rows, |limit| limit.min(rows));
         let merges = u64::from(held.div_ceil(PART as u64).next_power_of_two().ilog2());
-        let making = rows.saturating_mul(self.keys).saturating_mul(STEPS_OF_KEY);
+        let making = rows.saturating_mul(self.of_keys());
         let moving = held.saturating_mul(1 + merges).saturating_mul(STEPS_OF_MOVE);
         let holding = self.of_holding(held, self.weight);
         making.saturating_add(moving).saturating_add(holding).saturating_add(self.of_writing(held))
+    }
+
+    /// Returns the steps of making the keys of a row.
+    fn of_keys(&self) -> u64 {
+        self.keys.saturating_mul(if self.limit.is_some() { STEPS_OF_SELECTED_KEY } else { STEPS_OF_KEY })
     }
 
     /// Returns the steps of writing `rows` rows.
@@ -108,16 +115,34 @@ impl Steps {
         rows.saturating_mul(self.columns).saturating_mul(STEPS_OF_WRITING)
     }
 
-    /// Returns the steps of reading columns of this weight, and of holding `values` values of each in order.
-    fn of_holding(&self, values: u64, weight: u64) -> u64 {
-        let values = values.saturating_mul(STEPS_OF_HOLDING);
-        self.rows.saturating_mul(STEPS_OF_READING).saturating_add(values).saturating_mul(weight)
+    /// Returns the steps of reading columns of this weight whole, and of holding `values` values of each in order.
+    fn of_holding(&self, values: u64, weight: Weight) -> u64 {
+        let reading = self.rows.saturating_mul(STEPS_OF_READING).saturating_mul(weight.reading);
+        reading.saturating_add(values.saturating_mul(STEPS_OF_HOLDING).saturating_mul(weight.holding))
     }
 }
 
-fn weight(column: &Column) -> u64 {
-    let is_narrow = column.rows.as_ref().is_ok_and(|rows| rows.data_type().primitive_width().is_some());
-    if is_narrow { 1 } else { TEXT }
+/// Time of reading and of holding a value of each of some columns, where a number takes 1.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weight {
+    reading: u64,
+    holding: u64,
+}
+
+impl Weight {
+    fn of(column: &Column) -> Self {
+        let is_narrow = column.rows.as_ref().is_ok_and(|rows| rows.data_type().primitive_width().is_some());
+        if is_narrow { Self { reading: 1, holding: 1 } } else { Self { reading: READING_TEXT, holding: HOLDING_TEXT } }
+    }
+}
+
+impl std::iter::Sum for Weight {
+    fn sum<I: Iterator<Item = Self>>(weights: I) -> Self {
+        weights.fold(Self::default(), |sum, one| Self {
+            reading: sum.reading + one.reading,
+            holding: sum.holding + one.holding,
+        })
+    }
 }
 
 /// Restricts a table to its first `limit` rows.
@@ -157,7 +182,6 @@ pub fn places(
     }
     let converter = RowConverter::new(fields).map_err(|error| Error::unsupported(&table.path, error))?;
     let mut sorter = Sorter { kept: converter.empty_rows(0, 0), converter, places: Vec::new(), most: limit };
-    let keys_of_row = keys.len() as u64;
     let mut start = 0;
     while start < table.rows {
         interrupt.check().map_err(Error::from)?;
@@ -178,7 +202,7 @@ pub fn places(
         let merged = if sorter.places.len() > PART { sorter.places.len() as u64 } else { 0 };
         let merged = limit.map_or(merged, |most| merged.min(most));
         check_room(store, &table.path, "the keys of rows in order", bytes + POSITION * merged)?;
-        steps.add((range.end - start) * keys_of_row * STEPS_OF_KEY);
+        steps.add((range.end - start) * steps.of_keys());
         start = range.end;
     }
     Ok(sorter.finish((steps, interrupt)).map_err(Error::from)?)
@@ -242,9 +266,10 @@ fn gathered(
     // Values are held twice: as read, and in order.
     count(rows.stored_width().unwrap_or(0).saturating_mul(2).saturating_mul(sorted.len() as u64))?;
     let is_counted = rows.stored_width().is_some();
-    // Half of the steps of a value is reading it.
-    let all = steps.of_holding(sorted.len() as u64, weight(column));
-    let reading = all - sorted.len() as u64 * weight(column) * STEPS_OF_HOLDING / 2;
+    // Half of the steps of holding are taken while the values are read.
+    let weight = Weight::of(column);
+    let all = steps.of_holding(sorted.len() as u64, weight);
+    let reading = u64::midpoint(steps.of_holding(0, weight), all);
     let mut read = 0;
     let mut parts: Vec<ArrayRef> = Vec::new();
     let mut next = 0;
