@@ -45,6 +45,7 @@
 //! | `formats` | tells the format of a file; reads files other than HDF5, each one table |
 //! | `dialects` | conventions for tables: each recognises its own in a catalogue and builds a table |
 //! | `indexes` | search indexes, verified against their columns |
+//! | `producer` | writes tables and search indexes as the dialect HEP001 reads them |
 //! | `query` | finds the rows that satisfy a predicate, and makes a table of them |
 //! | `views` | the files shown: size and bytes of each |
 //! | `session` | opens sources, finds tables, makes one table of many files, gathers findings |
@@ -71,6 +72,8 @@ pub mod fs;
 pub mod h5;
 #[doc(hidden)]
 pub mod indexes;
+#[doc(hidden)]
+pub mod producer;
 #[doc(hidden)]
 pub mod query;
 #[doc(hidden)]

@@ -10,9 +10,9 @@ use super::Error;
 use super::place::{self, Place};
 use super::progress::Watched;
 use super::tables::table_of;
-use crate::dialects::index_writer::{self, IndexKind, IndexPlan, IndexWriter, ListedIndex};
-use crate::dialects::{self, IndexOptions};
 use crate::h5::Exclusive;
+use crate::producer;
+use crate::producer::indexes::{self, IndexKind, IndexPlan, ListedIndex};
 use crate::session::Session;
 use crate::source::Interrupt;
 use crate::store::File;
@@ -35,11 +35,6 @@ impl LockedTable {
         Ok(Self { place, table, file })
     }
 
-    /// The writer of the table's search indexes.
-    fn writer(&self, options: &IndexOptions) -> Result<Box<dyn IndexWriter>, Error> {
-        Ok(dialects::index_writer(&self.table, options)?)
-    }
-
     /// The search indexes of this column (`None`: any) and of these kinds (empty: any).
     pub fn listed(
         &self,
@@ -47,8 +42,7 @@ impl LockedTable {
         kinds: &[IndexKind],
         interrupt: &Interrupt,
     ) -> Result<Vec<ListedIndex>, Error> {
-        let writer = self.writer(&IndexOptions::default())?;
-        Ok(writer.listed(&self.file, &self.table, column, kinds, interrupt)?)
+        Ok(indexes::listed(&self.file, &self.table, column, kinds, interrupt)?)
     }
 
     /// Columns with search indexes, and the buildable kind of each index.
@@ -75,7 +69,7 @@ pub(super) fn lock(text: &OsStr) -> Result<Exclusive, Error> {
     if source.is_dir() {
         return Err(Error::Usage(format!("{}: a folder: name one HDF5 file in it, and the table", text.display())));
     }
-    let locked = Exclusive::open(&source).map_err(index_writer::Error::from)?;
+    let locked = Exclusive::open(&source).map_err(producer::Error::from)?;
     if locked.was_put_back() {
         say!("hepfs: an earlier run ended in the middle of a change: the file is back in its state before that run");
     }
@@ -89,7 +83,7 @@ pub(super) struct IndexBuilder<'a> {
     /// Opens the session for reading the file, each time it is opened.
     pub session: &'a dyn Fn() -> Result<Arc<Session>, Error>,
     pub locked: &'a Exclusive,
-    pub options: &'a IndexOptions,
+    pub options: &'a indexes::Options,
     /// Most bytes that an index may take while it is built.
     pub memory: u64,
     pub watched: &'a Watched,
@@ -100,9 +94,9 @@ impl IndexBuilder<'_> {
         LockedTable::new(self.place, (self.session)()?, self.watched)
     }
 
-    fn plan(&self, opened: &LockedTable, column: &str) -> Result<Box<dyn IndexPlan>, Error> {
-        let writer = opened.writer(self.options)?;
-        Ok(writer.plan(&opened.file, &opened.table, column.as_bytes(), &self.watched.interrupt)?)
+    fn plan(&self, opened: &LockedTable, column: &str) -> Result<IndexPlan, Error> {
+        let (file, table) = (&opened.file, &opened.table);
+        Ok(IndexPlan::new(file, table, column.as_bytes(), self.options, &self.watched.interrupt)?)
     }
 
     /// Splits a list of columns, whose names may contain commas.
@@ -123,7 +117,7 @@ impl IndexBuilder<'_> {
         let mut rows = 0_u64;
         for (column, kind) in all {
             let plan = self.plan(&opened, column)?;
-            rows = rows.saturating_add(plan.rows().saturating_mul(plan.passes(kind)));
+            rows = rows.saturating_add(plan.rows().saturating_mul(kind.passes()));
         }
         Ok(rows)
     }
@@ -140,11 +134,11 @@ impl IndexBuilder<'_> {
         self.watched.name(&format!("{column} {name}"), "indexing");
         let index = plan.compute(kind, self.memory, &|rows| self.watched.add(rows), interrupt)?;
         // The column must not change between the reading and the change of the file, which only this process makes.
-        opened.file.check().map_err(index_writer::Error::from)?;
+        opened.file.check().map_err(producer::Error::from)?;
         let old = opened.listed(Some(column), &[kind], interrupt)?;
         let workers = opened.place.session.workers.clone();
         drop(opened);
-        let mut writing = self.locked.writer(&workers, interrupt).map_err(index_writer::Error::from)?;
+        let mut writing = self.locked.writer(&workers, interrupt).map_err(producer::Error::from)?;
         for old in &old {
             old.remove(&mut writing, interrupt)?;
         }

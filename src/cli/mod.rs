@@ -52,10 +52,10 @@ use self::commands::{
 };
 use self::conf::Conf;
 pub use self::conf::ConfError;
-use crate::dialects::table_writer::Refused;
 use crate::formats::shell_word;
 use crate::fs::mount::MountError;
 use crate::h5;
+use crate::producer::table::Refused;
 use crate::session::OpenError;
 use crate::views::printable;
 
@@ -255,7 +255,7 @@ pub enum Error {
     },
     /// A search index cannot be built or removed.
     #[error(transparent)]
-    Index(#[from] crate::dialects::index_writer::Error),
+    Index(#[from] crate::producer::Error),
     /// The command needs the name of a single table.
     #[error("{what}")]
     Tables {

@@ -15,15 +15,14 @@
 
 mod anndata;
 pub mod arrays;
-mod attributes;
+pub(crate) mod attributes;
 mod biom;
 pub mod compound;
-mod datasets;
+pub(crate) mod datasets;
 mod h5md;
 mod h5seurat;
 mod hdfeos;
 pub mod hep001;
-pub mod index_writer;
 mod lh5;
 mod loom;
 mod made;
@@ -43,8 +42,6 @@ mod vaex;
 mod versioned;
 
 pub use attributes::{is_of_pytables, of_pytables, pickled};
-pub use hep001::sample;
-pub use hep001::write::table as table_writer;
 pub use made::{Changed, DatasetChange, Elsewhere, Made, MadePlan};
 pub use scales::is_plumbing;
 
@@ -56,7 +53,6 @@ use std::sync::Arc;
 use bstr::BString;
 use clap::{Args, ValueEnum};
 
-use self::index_writer::IndexWriter;
 use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId};
 use crate::source::Interrupt;
 use crate::store::{self, File};
@@ -181,12 +177,6 @@ pub trait Dialect: Debug + Send + Sync {
     fn left_out(&self, here: &Here<'_>) -> HashMap<BString, Cow<'static, str>> {
         let _ = here;
         HashMap::new()
-    }
-
-    /// Makes the writer of search indexes for this dialect's tables. `None`: they cannot have any.
-    fn index_writer(&self, options: &IndexOptions) -> Option<Box<dyn IndexWriter>> {
-        let _ = options;
-        None
     }
 }
 
@@ -471,30 +461,4 @@ impl Dialects {
 /// The rules of all dialects, and those on stated missing values.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
     ALL.iter().flat_map(|dialect| dialect.about().rules).chain(stated::ALL).copied()
-}
-
-/// Options of single dialects for writing search indexes.
-#[derive(Clone, Debug, Default, Args)]
-pub struct IndexOptions {
-    #[command(flatten)]
-    hep001: hep001::write::Options,
-}
-
-impl IndexOptions {
-    /// Chooses the index options that follow from the options for writing a table.
-    pub fn of_table(options: &table_writer::Options) -> Self {
-        Self { hep001: hep001::write::Options { references: options.references, ..hep001::write::Options::default() } }
-    }
-}
-
-/// Makes the writer of search indexes for a table.
-///
-/// # Errors
-/// Tables of this dialect cannot have search indexes.
-pub fn index_writer(table: &Table, options: &IndexOptions) -> Result<Box<dyn IndexWriter>, index_writer::Error> {
-    let own = ALL.iter().find(|dialect| dialect.about().name == table.dialect);
-    own.and_then(|dialect| dialect.index_writer(options)).ok_or_else(|| {
-        let reason = format!("tables of {} take no search indexes", table.dialect);
-        index_writer::Error::refused(&table.path, reason)
-    })
 }

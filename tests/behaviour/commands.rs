@@ -654,7 +654,7 @@ fn cat_writes_the_bytes_of_a_mount() {
 fn cat_writes_a_part_of_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sample.h5");
-    hepfs::dialects::sample::write(&file, 60_000).unwrap();
+    hepfs::producer::sample::write(&file, 60_000).unwrap();
     let place = |path: &str| format!("{}:run_042/{path}", file.display());
     for path in ["table.csv", "columns/event_id.npy", "table.parquet"] {
         let all = cat(&place(path), &["--parquet-stats=off"]);

@@ -13,7 +13,7 @@ use crate::support::{HEPFS, LONG, Mounted, hepfs, run_within, until};
 fn sample() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let (written, path) = (folder.path().join("written.h5"), folder.path().join("sample.h5"));
-    hepfs::dialects::sample::write(&written, 5000).unwrap();
+    hepfs::producer::sample::write(&written, 5000).unwrap();
     // A program that another test started meanwhile may hold the lock of the file that was written here.
     fs::copy(&written, &path).unwrap();
     fs::remove_file(&written).unwrap();

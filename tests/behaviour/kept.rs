@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use hepfs::dialects::sample;
 use hepfs::h5::create::{self, FillSetting, Storage};
 use hepfs::h5::element::ElementNumber;
+use hepfs::producer::sample;
 
 use crate::data;
 use crate::place::{Place, settle};

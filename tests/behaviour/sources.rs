@@ -379,7 +379,7 @@ fn sizes_can_be_added_up() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a.h5", "b.h5"] {
         // With a column of lists, of whose text nothing is known before it is measured.
-        hepfs::dialects::sample::write(&folder.path().join(name), 150_000).unwrap();
+        hepfs::producer::sample::write(&folder.path().join(name), 150_000).unwrap();
     }
     let mounted = Mounted::new(&[folder.path()], &[]);
     let head = mounted.join("a.h5/run_042/head.csv");

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use hepfs::catalogue::{
     Attribute, Class, Dataset, Descriptor, Elements, Fill, Group, Layout, Object, ObjectId, ReferenceKind, attribute,
 };
-use hepfs::dialects::sample::{self, SampleError};
 use hepfs::h5::create;
 use hepfs::h5::{self, Client, Region};
+use hepfs::producer::sample::{self, SampleError};
 use hepfs::source::{Interrupt, Source};
 
 /// More than one chunk of every column, and no multiple of eight.

@@ -279,7 +279,7 @@ fn a_file_is_written_whole_or_not_at_all() {
 fn a_limit_ends_the_search() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sample.h5");
-    hepfs::dialects::sample::write(&file, 600_000).unwrap();
+    hepfs::producer::sample::write(&file, 600_000).unwrap();
     let place = format!("{}:run_042", file.display());
     let ask = |expression: &str| {
         let output = hepfs(["query", &place, expression, "--cache-folder=none", "--columns=event_id", "-v"]);
@@ -300,7 +300,7 @@ fn a_limit_ends_the_search() {
 fn an_order_has_a_bound() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sample.h5");
-    hepfs::dialects::sample::write(&file, 300_000).unwrap();
+    hepfs::producer::sample::write(&file, 300_000).unwrap();
     let place = format!("{}:run_042", file.display());
     let ask = |expression: &str, columns: &str| {
         hepfs(["query", &place, expression, "--cache-folder=none", "--cache-size=4M", "--columns", columns])

@@ -15,7 +15,7 @@ use crate::cli::options::{NanOption, ReadingOptions};
 use crate::cli::place::Place;
 use crate::cli::produce::{Job, Mode, Production, Running, TargetFile};
 use crate::cli::tables::find;
-use crate::dialects::table_writer::{self, Options, Refused};
+use crate::producer::table::{Options, Refused, why_not_stored};
 use crate::session::Settings;
 use crate::store::Nan;
 use crate::table::{Column, Table};
@@ -188,7 +188,7 @@ fn one(
     let mut refused: HashMap<String, String> = HashMap::new();
     loop {
         let by_values = |field: &Field| refused.get(field.name()).cloned();
-        let why_not = |field: &Field| by_values(field).or_else(|| table_writer::why_not(field, job.options));
+        let why_not = |field: &Field| by_values(field).or_else(|| why_not_stored(field, job.options));
         let (inputs, left_out) = Inputs::of_table(name, table, why_not, &production.watched.interrupt);
         let outcome = match inputs.fields.is_empty() && !table.columns.is_empty() {
             true => Err(Error::Usage(format!("{}: none of its columns can be stored", table.path))),

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::progress::Watched;
 use crate::cli::{Error, itself};
-use crate::dialects::sample;
+use crate::producer::sample;
 
 /// The folder of several files with one table.
 const DAYS: &str = "days";

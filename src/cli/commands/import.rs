@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::Error;
 use crate::cli::inputs::{InputFormat, Inputs, SortBy, Typed};
 use crate::cli::produce::{BuiltIndexes, Job, Mode, Production, Running, TargetFile};
-use crate::dialects::table_writer::Options;
+use crate::producer::table::Options;
 
 /// Default path of the table.
 const TABLE: &str = "/table";

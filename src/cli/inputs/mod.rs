@@ -33,7 +33,7 @@ use super::Error;
 use super::options::SEPARATOR;
 use super::rows::separator_of;
 use crate::activity::{Unit, Work};
-use crate::dialects::table_writer::Profile;
+use crate::producer::table::Profile;
 use crate::source::{Identity, Interrupt};
 use crate::store::cores;
 use crate::table::Table;

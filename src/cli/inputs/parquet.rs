@@ -13,7 +13,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ProjectionMask};
 
 use super::{BATCH, Batches, Input, Source, batch_rows};
-use crate::dialects::table_writer::Profile;
+use crate::producer::table::Profile;
 
 /// A Parquet file. Texts are read as views, since many rows may share one long text of a dictionary.
 pub(super) struct ParquetInput {

@@ -8,7 +8,7 @@ use arrow_cast::{CastOptions, can_cast_types, cast, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use super::{Batches, Input};
-use crate::dialects::table_writer::Profile;
+use crate::producer::table::Profile;
 use crate::query::one_zero;
 use crate::table::did_you_mean;
 

@@ -22,9 +22,10 @@ use super::progress::Watched;
 use super::rows::{OutputFormat, no_folder};
 use super::signals::INTERRUPTED;
 use crate::activity::Unit;
-use crate::dialects::index_writer::{self, IndexKind};
-use crate::dialects::table_writer::Options;
 use crate::h5::{self, Exclusive};
+use crate::producer;
+use crate::producer::indexes::IndexKind;
+use crate::producer::table::Options;
 use crate::views::printable;
 
 /// Least memory of a run, in bytes.
@@ -221,7 +222,7 @@ impl Partial {
         let path = file.with_file_name(hidden);
         if path.exists() {
             // An active run holds its lock.
-            drop(Exclusive::open(&path).map_err(index_writer::Error::from)?);
+            drop(Exclusive::open(&path).map_err(producer::Error::from)?);
             std::fs::remove_file(&path).map_err(Error::io(path.display().to_string()))?;
         }
         let empty = h5::create::file(&path, |_| Ok::<(), h5::create::Error>(()));

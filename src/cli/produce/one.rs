@@ -16,12 +16,10 @@ use crate::cli::inputs::{Failed, Inputs, Sorted};
 use crate::cli::place::Place;
 use crate::cli::progress::Watched;
 use crate::cli::tables::table_of;
-use crate::dialects::IndexOptions;
-use crate::dialects::index_writer::{self, IndexKind};
-use crate::dialects::table_writer::{
-    self, ColumnEncoder, Encoded, EncodedPiece, Failure, PlannedTable, Profile, TableWriter,
-};
 use crate::h5::{self, Exclusive};
+use crate::producer;
+use crate::producer::indexes::{self, IndexKind};
+use crate::producer::table::{ColumnEncoder, Encoded, EncodedPiece, Failure, PlannedTable, Profile, TableWriter};
 use crate::session::{Session, Settings};
 use crate::store::{self, Store, cores};
 use crate::table as known;
@@ -151,7 +149,7 @@ impl One<'_> {
             place,
             session: &|| Ok(self.session()),
             locked: exclusive,
-            options: &IndexOptions::of_table(self.job.options),
+            options: &indexes::Options { references: self.job.options.references, ..Default::default() },
             memory: self.job.running.memory,
             watched: &self.production.watched,
         };
@@ -204,14 +202,14 @@ impl One<'_> {
         root.spot.children(interrupt).map_err(|error| root.failed(error))?;
         let several = |_| Error::Usage(format!("{}: not one HDF5 file", root.name));
         let [file] = <[_; 1]>::try_from(session.files()).map_err(several)?;
-        if !table_writer::is_there(&file, self.path, interrupt)? {
+        if !producer::is_there(&file, self.path, interrupt)? {
             return Ok(None);
         }
         let name = self.place(target);
         let refused = |reason: &str| Error::Usage(format!("{}: {reason}", printable(&name.to_string_lossy())));
         let found =
             Place::open(&name, session, interrupt).and_then(|place| table_of(&place, false, &self.production.watched));
-        let Some(known) = found.ok().filter(|known| table_writer::is_own(known)) else {
+        let Some(known) = found.ok().filter(|known| producer::is_own(known)) else {
             return Err(refused("something else is there, and stays: name another path"));
         };
         if self.job.mode == Mode::Create {
@@ -390,10 +388,10 @@ impl One<'_> {
 
     /// Writes the table into an existing file; returns its number of rows.
     fn write_into(&self, table: &PlannedTable, exclusive: &Exclusive, replaces: bool) -> Result<u64, Stopped> {
-        let refused = |error: h5::WriteError| Stopped::Error(index_writer::Error::from(error).into());
+        let refused = |error: h5::WriteError| Stopped::Error(producer::Error::from(error).into());
         let mut writing =
             exclusive.writer(&h5::Options::default(), &self.production.watched.interrupt).map_err(refused)?;
-        let failed = |error: index_writer::Error| Stopped::Error(error.into());
+        let failed = |error: producer::Error| Stopped::Error(error.into());
         let mut writer = TableWriter::begin(table, &mut writing, &self.production.watched.interrupt).map_err(failed)?;
         let encoders: Vec<_> =
             table.encoders(self.job.running.memory / 4).into_iter().map(|encoder| Mutex::new(Some(encoder))).collect();
@@ -457,7 +455,7 @@ impl One<'_> {
 }
 
 fn lock(file: &Path) -> Result<Exclusive, Error> {
-    let exclusive = Exclusive::open(file).map_err(index_writer::Error::from)?;
+    let exclusive = Exclusive::open(file).map_err(producer::Error::from)?;
     if exclusive.was_put_back() {
         say!("hepfs: an earlier run ended in the middle of a change: the file is back in its state before that run");
     }

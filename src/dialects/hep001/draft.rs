@@ -15,7 +15,7 @@ use crate::table::Rule;
 
 /// A draft of HEP001.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Draft {
+pub enum Draft {
     /// The first draft; also assumed for a table without a distinctive feature.
     April,
     /// April's rules, with names in capitals.

@@ -19,31 +19,26 @@
 //! | `conformance` | checks all other rules for `hepfs check`, except those on the contents of search indexes |
 //! | `indexes` | lists the search indexes and checks the rules on each |
 //! | `build` | makes the table |
-//! | `boolean` | makes values of the boolean datatype |
-//! | `write` | writes tables, and writes and removes search indexes |
-//! | `sample` | writes the file that `hepfs demo` shows |
+//!
+//! `producer` writes what this dialect reads.
 
-mod boolean;
 mod build;
 mod columns;
 mod conformance;
 mod consistency;
-mod draft;
+pub(crate) mod draft;
 mod indexes;
-mod members;
-mod names;
+pub(crate) mod members;
+pub(crate) mod names;
 mod parts;
 mod recognition;
 mod rules;
-pub mod sample;
 mod values;
-pub mod write;
 
 pub use draft::Judging;
 use members::members;
 
-use super::index_writer::IndexWriter;
-use super::{About, Claims, Dialect, Here, IndexOptions, ListedObject, Mark, Of, Role, Site};
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Role, Site};
 use crate::source::Interrupt;
 use crate::table::Table;
 
@@ -81,9 +76,5 @@ impl Dialect for Hep001 {
             // HEP001 opens neither datasets nor made-up directories as tables.
             Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
-    }
-
-    fn index_writer(&self, options: &IndexOptions) -> Option<Box<dyn IndexWriter>> {
-        Some(Box::new(write::Hep001IndexWriter::new(options.hep001.clone())))
     }
 }

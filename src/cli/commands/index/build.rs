@@ -12,8 +12,7 @@ use crate::cli::options::{self, ReadingOptions};
 use crate::cli::place::short_name;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
-use crate::dialects::IndexOptions;
-use crate::dialects::index_writer::IndexKind;
+use crate::producer::indexes::{IndexKind, Options};
 use crate::session::Settings;
 
 /// Build search indexes of columns, in their HDF5 file
@@ -41,7 +40,7 @@ pub(super) struct Arguments {
     kind: Vec<IndexKind>,
 
     #[command(flatten)]
-    options: IndexOptions,
+    options: Options,
 
     /// Memory for building one index [default: half of RAM]
     #[arg(long, value_name = "SIZE", value_parser = options::size)]

@@ -10,7 +10,8 @@ use crate::cli::indexing::{LockedTable, lock};
 use crate::cli::options::ReadingOptions;
 use crate::cli::place::short_name;
 use crate::cli::progress::Watched;
-use crate::dialects::index_writer::{self, IndexKind};
+use crate::producer;
+use crate::producer::indexes::IndexKind;
 use crate::session::Settings;
 use crate::views::printable;
 
@@ -49,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
     let workers = opened.place.session.workers.clone();
     drop(opened);
-    let mut writing = locked.writer(&workers, interrupt).map_err(index_writer::Error::from)?;
+    let mut writing = locked.writer(&workers, interrupt).map_err(producer::Error::from)?;
     for index in listed {
         index.remove(&mut writing, interrupt)?;
         watched.write(&format!("{}  dropped", printable(&index.path)))?;

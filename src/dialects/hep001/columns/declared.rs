@@ -1,4 +1,4 @@
-//! Reads columns whose attribute `arrow_type` names an Arrow type that HDF5's type does not imply: see `write::table`.
+//! Reads columns whose attribute `arrow_type` names an Arrow type that HDF5's type does not imply: see `producer::table`.
 
 use std::sync::Arc;
 

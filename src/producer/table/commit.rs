@@ -12,17 +12,17 @@ use super::extend::Existing;
 use super::plan::{ColumnDatasets, PlannedDataset};
 use crate::catalogue::Charset;
 use crate::codec::Compression;
-use crate::dialects::hep001::boolean;
 use crate::dialects::hep001::names::{
     ARROW_TYPE, CATEGORIES, CATEGORIES_GROUP, COLUMN_ORDER, GENERATION, INDEX, INDEX_COLUMNS, LIST_CLASS, ROWS,
     STRINGS_CLASS, TABLE_CLASS,
 };
-use crate::dialects::hep001::write::options::Revision;
-use crate::dialects::hep001::write::steps::Steps;
-use crate::dialects::index_writer::Error;
 use crate::h5::element::{AttributeValue, ElementType, FillSetting};
 use crate::h5::steps::{NewDataset, NewElement, Step, TargetObject};
 use crate::h5::{self, WritingClient};
+use crate::producer::Error;
+use crate::producer::boolean;
+use crate::producer::options::Revision;
+use crate::producer::steps::Steps;
 use crate::source::Interrupt;
 
 /// Most bytes of all names in an attribute.

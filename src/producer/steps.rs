@@ -1,9 +1,9 @@
 //! Performs the steps of a change: creates objects and attributes, links objects, writes elements.
 
-use crate::dialects::index_writer::Error;
 use crate::h5::element::AttributeValue;
 use crate::h5::steps::{References, Step, TargetObject};
 use crate::h5::{self, WritingClient};
+use crate::producer::Error;
 use crate::source::Interrupt;
 
 /// Sends the steps of a change to the worker.

@@ -12,17 +12,18 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, UInt64Array, new_empty_array};
 use arrow_schema::DataType;
 
-use super::options::Revision;
+use super::kind::IndexKind;
 use super::stored::ElementEncoder;
 use super::subject::IndexedColumn;
-use crate::dialects::hep001::boolean;
-use crate::dialects::index_writer::{Error, IndexKind};
 use crate::h5;
 use crate::h5::element::AttributeValue;
 use crate::indexes::bitmap::{self, BitmapValues};
 use crate::indexes::bloom::{self, Scheme};
 use crate::indexes::minmax::{self, MinMaxEntry};
 use crate::indexes::{canonical, order};
+use crate::producer::Error;
+use crate::producer::boolean;
+use crate::producer::options::Revision;
 use crate::source::Interrupt;
 use crate::store::statistics::Scalar;
 use crate::store::{self, cores};
@@ -104,7 +105,7 @@ pub(super) fn compute(
     if !is_suitable {
         let reason = format!(
             "HEP001 §8: {} is of values with an order or canonical bytes, not of {data_type}",
-            super::name_of(kind)
+            kind.stored_name()
         );
         return Err(Error::refused(&subject.path, reason));
     }
@@ -115,11 +116,6 @@ pub(super) fn compute(
         IndexKind::Bitmap => pass.bitmap(),
         IndexKind::Bloom => pass.bloom(),
     }
-}
-
-/// Number of passes over the column that an index takes.
-pub(super) fn passes(kind: IndexKind) -> u64 {
-    if kind == IndexKind::Bitmap { 2 } else { 1 }
 }
 
 struct Pass<'a> {

@@ -1,13 +1,13 @@
 //! Options of a user for search indexes of HEP001.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use crate::h5::steps::References;
+use crate::producer::options::{ReferenceStorage, Revision};
 
 /// Default rate of false positives.
 const FALSE_POSITIVES: f64 = 0.01;
 
-/// How search indexes of HEP001 are written. The field comments are the help of the command.
+/// How search indexes are written. The field comments are the help of the command.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Revision of HEP001 to follow [default: that of the table]
@@ -27,33 +27,6 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self { revision: None, references: None, bloom_fpp: FALSE_POSITIVES }
-    }
-}
-
-/// A draft of HEP001, as far as search indexes are concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Revision {
-    /// July 2026
-    July,
-    /// April 2026
-    April,
-}
-
-/// How references are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ReferenceStorage {
-    /// H5T_STD_REF
-    Standard,
-    /// H5T_STD_REF_OBJ
-    Object,
-}
-
-impl From<ReferenceStorage> for References {
-    fn from(stored: ReferenceStorage) -> Self {
-        match stored {
-            ReferenceStorage::Standard => Self::Standard,
-            ReferenceStorage::Object => Self::Object,
-        }
     }
 }
 

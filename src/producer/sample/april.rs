@@ -5,10 +5,10 @@ use std::ffi::CString;
 
 use super::content::{LABELS, SampleBlock, missing};
 use super::entry;
-use crate::dialects::hep001::boolean;
 use crate::h5::create::{CreatedDataset, CreatedObject, Error, FillSetting, Storage, UNLIMITED};
 use crate::h5::element::{AttributeValue, ElementNumber, ElementType};
 use crate::h5::steps::References;
+use crate::producer::boolean;
 
 const ROWS: u64 = 500;
 const CHUNK: u64 = 128;

@@ -6,10 +6,10 @@ use super::content::{CHARGE_RANGE, DETECTORS, LABELS, STATION_SIZE, SampleBlock,
 use super::entry;
 use crate::activity::{Unit, Work};
 use crate::catalogue::Charset;
-use crate::dialects::hep001::boolean;
 use crate::h5::create::{CreatedDataset, CreatedObject, Error, FillSetting, Storage, UNLIMITED};
 use crate::h5::element::{AttributeValue, ElementNumber, ElementType};
 use crate::h5::steps::References;
+use crate::producer::boolean;
 
 /// Rows made and written at once. This is a multiple of every column's chunk, so that each chunk is compressed only
 /// once, and of 8, so that rows fill whole bytes of a bitmap.

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
-use super::options::{Options, Revision};
+use super::options::Options;
 use super::stored;
 use crate::catalogue::{Class, Datatype, Fill, Group, Layout, Object, ReferenceKind, attribute, join};
 use crate::dialects::attributes::unsigned;
 use crate::dialects::hep001::draft::Draft;
 use crate::dialects::hep001::members::members;
 use crate::dialects::hep001::names::{COLUMN_LIST, GENERATION, ROWS, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST, VALUES};
-use crate::dialects::index_writer::Error;
 use crate::h5::steps::References;
+use crate::producer::options::Revision;
+use crate::producer::paths::group_at;
+use crate::producer::{Error, is_own};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, File, Rows, StoredDataset};
@@ -83,6 +85,7 @@ impl IndexedColumn {
         options: &Options,
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
+        own(table)?;
         let refused = |reason: String| Error::refused(&table.path, reason);
         let column = table.columns.iter().find(|column| column.name == name).ok_or_else(|| {
             let known: Vec<_> = table.columns.iter().map(|column| column.name.to_string()).collect();
@@ -175,24 +178,15 @@ impl IndexedColumn {
     }
 }
 
-/// Lists the group at an HDF5 path.
+/// Refuses a table of a dialect without search indexes.
 ///
 /// # Errors
-/// No group lies there, or its path as shown has bytes that are not UTF-8.
-pub(super) fn group_at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<Group, Error> {
-    let refused = |reason: String| Error::refused(path, reason);
-    let listed = |id| file.group(id, interrupt).map_err(|error| refused(error.to_string()));
-    let mut group = listed(file.info().root)?;
-    for part in path.split('/').filter(|part| !part.is_empty()) {
-        let Some(Object::Group { id, .. }) = group.link(part.as_bytes()).and_then(|link| link.target.object()) else {
-            return Err(refused(format!("no group {part:?} on the path")));
-        };
-        if id.file != 0 {
-            return Err(refused("lies in another file".into()));
-        }
-        group = listed(*id)?;
+/// The table is of such a dialect.
+pub(super) fn own(table: &Table) -> Result<(), Error> {
+    if is_own(table) {
+        return Ok(());
     }
-    Ok(group)
+    Err(Error::refused(&table.path, format!("tables of {} take no search indexes", table.dialect)))
 }
 
 /// The table's names for the parts of its indexes: in July always in capitals, before that in the spelling that the
@@ -204,12 +198,6 @@ fn names(group: &Group, revision: Revision) -> IndexNames {
     });
     let has_capitals = has_capitals || Draft::of(group, &members(group)) == Draft::MayJune;
     if revision == Revision::July || has_capitals && !has_underscores { CAPITALS } else { UNDERSCORES }
-}
-
-/// Path of a member of a group, byte for byte.
-pub(super) fn member(group: &str, name: &BString) -> Vec<u8> {
-    let slash: &[u8] = if group == "/" { b"" } else { b"/" };
-    [group.as_bytes(), slash, name].concat()
 }
 
 /// How the table already stores references, or, if it has none, how the revision demands it.

@@ -43,13 +43,8 @@ use self::encode::SharedPackers;
 use self::extend::Existing;
 use self::plan::{PlannedColumn, Planner};
 use super::options::Revision;
-use crate::catalogue::Object;
 use crate::codec::Compression;
-use crate::dialects::hep001::names::DIALECT;
-use crate::dialects::index_writer::Error;
 use crate::h5::steps::References;
-use crate::source::Interrupt;
-use crate::store::File;
 
 /// Fewest bytes that a chunk may be limited to, however many columns there are.
 const LEAST_CHUNK: u64 = 8192;
@@ -217,32 +212,9 @@ impl PlannedTable {
 }
 
 /// Why a column of this type cannot be stored, whatever its values. `None`: it can be.
-pub fn why_not(field: &Field, options: &Options) -> Option<String> {
+pub fn why_not_stored(field: &Field, options: &Options) -> Option<String> {
     let mut planner = Planner::new(options, None);
     planner.column(0, field, &Profile::unknown(field.data_type())).err()
-}
-
-/// Whether a table is of the dialect that this writer writes.
-pub fn is_own(table: &crate::table::Table) -> bool {
-    table.dialect == DIALECT
-}
-
-/// Whether an object lies at this HDF5 path, or one that is not a group lies on the way to it.
-///
-/// # Errors
-/// A group on the way cannot be listed.
-pub fn is_there(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<bool, Error> {
-    let listed = |id| file.group(id, interrupt).map_err(|error| Error::refused(path, error.to_string()));
-    let mut group = listed(file.info().root)?;
-    let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
-    while let Some(part) = parts.next() {
-        let Some(link) = group.link(part.as_bytes()) else { return Ok(false) };
-        match link.target.object() {
-            Some(Object::Group { id, .. }) if parts.peek().is_some() => group = listed(*id)?,
-            _ => return Ok(true),
-        }
-    }
-    Ok(true)
 }
 
 /// Splits `COLUMN=VALUE`, where the column's name may contain `=`. Returns the position of the column.

@@ -21,10 +21,10 @@ use crate::codec::Compression;
 use crate::dialects::attributes::{text, unsigned};
 use crate::dialects::datasets;
 use crate::dialects::hep001::names::{ARROW_TYPE, CATEGORIES, GENERATION, ROWS, STRINGS_CLASS};
-use crate::dialects::hep001::write::options::Revision;
-use crate::dialects::hep001::write::subject::group_at;
 use crate::h5::element::{ElementType, FillSetting};
 use crate::h5::steps::References;
+use crate::producer::options::Revision;
+use crate::producer::paths::group_at;
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, File, StoredBytes};
 use crate::table::{self, Column, NestedJson};
@@ -191,9 +191,7 @@ impl Reader<'_> {
         let group = self.file.group(*id, self.interrupt).map_err(|error| error.to_string())?;
         let offsets = self.member(path, &group, "OFFSETS", &ElementType::Unsigned(8), entries.saturating_add(1))?;
         let mask = match group.link(b"MASK") {
-            Some(_) => {
-                Some(self.member(path, &group, "MASK", &crate::dialects::hep001::boolean::element(), entries)?)
-            }
+            Some(_) => Some(self.member(path, &group, "MASK", &crate::producer::boolean::element(), entries)?),
             None if field.is_nullable() => {
                 return Err("lists of the table cannot be missing: it has no MASK".into());
             }

@@ -9,8 +9,8 @@ use super::plan::{LONGEST, Planner};
 use super::profile::Profile;
 use super::types;
 use crate::catalogue::Charset;
-use crate::dialects::hep001::boolean;
 use crate::h5::element::{AttributeValue, ElementType, FillSetting};
+use crate::producer::boolean;
 
 /// How to store the values of a dataset.
 pub(super) struct ChosenStorage {

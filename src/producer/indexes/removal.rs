@@ -1,31 +1,58 @@
-//! Plans the removal of a search index: first from the lists of columns, then its dataset, then the values of a bitmap.
+//! Lists search indexes, and plans the removal of one: first from the lists of columns, then its dataset, then the values of a bitmap.
 
 use std::sync::Arc;
 
-use super::name_of;
-use super::subject::{group_at, member};
+use super::kind::IndexKind;
+use super::subject::own;
 use crate::catalogue::{Class, Object, attribute, join};
 use crate::dialects::hep001::names::{SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST, VALUES};
-use crate::dialects::index_writer::{Error, IndexKind, ListedIndex};
-use crate::h5::steps::{self, Step};
+use crate::h5::WritingClient;
+use crate::h5::steps::{Step, TargetObject};
+use crate::producer::Error;
+use crate::producer::paths::{group_at, member};
 use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::Table;
 
+/// An index that a table lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedIndex {
+    /// HDF5 path of the index.
+    pub path: String,
+    /// The steps that remove the index, each a commit of its own: the file is valid after each of them.
+    pub removal: Vec<Step>,
+}
+
+impl ListedIndex {
+    /// Removes the index. The file keeps the space that the index took.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn remove(&self, writing: &mut WritingClient<'_>, interrupt: &Interrupt) -> Result<(), Error> {
+        for step in &self.removal {
+            for step in [Step::Begin, step.clone(), Step::Commit { removes: true }] {
+                writing.step(step, interrupt)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Lists the search indexes of a table that cover `column` and are of one of `kinds`; without these, all of them.
 ///
 /// # Errors
-/// A group that holds search indexes cannot be listed.
-pub(super) fn listed(
+/// The table cannot have search indexes, or a group that holds some cannot be listed.
+pub fn listed(
     file: &Arc<File>,
     table: &Table,
     column: Option<&str>,
     kinds: &[IndexKind],
     interrupt: &Interrupt,
 ) -> Result<Vec<ListedIndex>, Error> {
+    own(table)?;
     let mut listed = Vec::new();
     let wanted = table.indexes.iter().filter(|index| {
-        let is_of_kind = kinds.is_empty() || kinds.iter().any(|kind| index.kind.as_deref() == Some(name_of(*kind)));
+        let is_of_kind = kinds.is_empty() || kinds.iter().any(|kind| index.kind.as_deref() == Some(kind.stored_name()));
         is_of_kind && column.is_none_or(|column| index.columns.iter().any(|name| name == column))
     });
     for index in wanted {
@@ -45,9 +72,9 @@ pub(super) fn listed(
             .columns
             .iter()
             .map(|column| Step::RemoveReference {
-                object: steps::TargetObject::Path(member(&table.path, column)),
+                object: TargetObject::Path(member(&table.path, column)),
                 name: list_of(path).into(),
-                to: steps::TargetObject::Path(dataset.clone()),
+                to: TargetObject::Path(dataset.clone()),
             })
             .collect();
         removal.push(Step::Unlink { path: dataset });

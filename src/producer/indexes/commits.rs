@@ -11,18 +11,19 @@
 use bstr::{BString, ByteSlice};
 
 use super::content::{Data, EncodedIndex, IndexLayout};
-use super::name_of;
-use super::options::Revision;
-use super::steps::Steps;
+use super::kind::IndexKind;
 use super::stored::{ElementEncoder, width};
-use super::subject::{IndexedColumn, member};
+use super::subject::IndexedColumn;
 use crate::catalogue::join;
 use crate::codec::Compression;
 use crate::dialects::hep001::names::{ENTRY, GENERATION, SOURCE_GENERATION, SOURCE_ROWS};
-use crate::dialects::index_writer::{Error, IndexKind};
 use crate::h5::element::{AttributeValue, ElementNumber, ElementType, FillSetting};
 use crate::h5::steps::{NewDataset, NewElement, Step, TargetObject};
 use crate::h5::{self, WRITE_LIMIT, WritingClient};
+use crate::producer::Error;
+use crate::producer::options::Revision;
+use crate::producer::paths::member;
+use crate::producer::steps::Steps;
 use crate::source::Interrupt;
 
 /// Writes an index, and adds it to the column's list. Returns its HDF5 path.
@@ -68,8 +69,8 @@ pub(super) fn write(
         made.push((object, names.1));
     }
     let kind_value = match subject.revision {
-        Revision::July => AttributeValue::ascii(name_of(kind)),
-        Revision::April => AttributeValue::padded(name_of(kind)),
+        Revision::July => AttributeValue::ascii(kind.stored_name()),
+        Revision::April => AttributeValue::padded(kind.stored_name()),
     };
     writer.attribute(&index, "KIND", kind_value)?;
     for (name, value) in &content.attributes {

@@ -4,7 +4,7 @@ use arrow_schema::Fields;
 use clap::{Args, ValueEnum};
 
 use crate::codec::Compression;
-use crate::dialects::hep001::write::options::{ReferenceStorage, Revision};
+use crate::producer::options::{ReferenceStorage, Revision};
 use crate::table::listed;
 
 /// How tables of HEP001 are written. The field comments are the help of the command.

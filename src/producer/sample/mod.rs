@@ -11,7 +11,7 @@ mod table;
 
 use std::path::Path;
 
-use super::names::DIALECT;
+use crate::dialects::hep001::names::DIALECT;
 use crate::h5::create::{self, CreatedObject, Error, FillSetting, Storage};
 use crate::h5::element::{AttributeValue, ElementNumber};
 

@@ -13,10 +13,10 @@ use super::types;
 use super::values::ChosenStorage;
 use crate::catalogue::Charset;
 use crate::codec::Compression;
-use crate::dialects::hep001::boolean;
 use crate::dialects::hep001::names::{ARROW_TYPE, RESERVED};
-use crate::dialects::hep001::write::options::Revision;
 use crate::h5::element::{AttributeValue, ElementNumber, ElementType, FillSetting};
+use crate::producer::boolean;
+use crate::producer::options::Revision;
 use crate::table::NestedJson;
 
 /// Most rows in a chunk, unless the user sets the number.
