@@ -1,6 +1,5 @@
 //! Looks up a path of `.datasets` in one file, and lists the names below it.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,14 +10,12 @@ use parking_lot::Mutex;
 use rustix::process::{Resource, getrlimit};
 
 use super::names::{WITHIN, component};
-use crate::catalogue::{Object, join};
 use crate::session::Error;
 use crate::session::contents::Contents;
 use crate::session::directory::Directory;
 use crate::session::listing::{Child, DirectoryPlace, ListingEntry, ShownArray};
 use crate::session::sources::FileRoot;
 use crate::source::Interrupt;
-use crate::store;
 use crate::table::{Single, SingleForm, Table};
 
 /// Deepest nesting of tables within tables.
@@ -256,19 +253,6 @@ fn close_unused(recent: &Weak<RecentFiles>) {
     }
 }
 
-/// Names of a group's links that lead to tables, judged from the group's listing.
-fn tables_in(directory: &Directory, interrupt: &Interrupt) -> Result<BTreeSet<BString>, Error> {
-    let (files, opened) = (directory.files(), directory.opened());
-    let group = opened.file()?.group(files.id, interrupt);
-    let group = group.map_err(|error| store::Error::Hdf5 { path: files.path.clone(), error })?;
-    let tables = group.links.iter().filter(|link| {
-        let group = link.target.object().filter(|object| matches!(object, Object::Group { .. }));
-        let kind = group.map(|group| opened.session().dialects.kind(&join(&files.path, &link.name), group));
-        kind == Some("table")
-    });
-    Ok(tables.map(|link| link.name.clone()).collect())
-}
-
 /// Collects the names in a directory, each behind `prefix`; a table is followed by the names of the tables within it.
 pub(super) fn names_below(
     directory: &Arc<Directory>,
@@ -278,18 +262,14 @@ pub(super) fn names_below(
     names: &mut Vec<BString>,
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
-    // A table that is a dataset has no groups in it, and cannot be listed as one.
-    let mut entries = contents.listing.numbered();
-    let has_groups = entries.any(|(_, entry)| matches!(entry.place(), Some(DirectoryPlace::Group(_))));
-    let tables = if has_groups { tables_in(directory, interrupt)? } else { BTreeSet::new() };
     for (at, entry) in contents.listing.numbered() {
         let Some(name) = name_of(entry) else { continue };
         let name: BString = [prefix.as_slice(), &name].concat().into();
         names.push(name.clone());
-        if let Some(place) = entry.place()
-            && let DirectoryPlace::Group(group) = &place
-            && tables.contains(&group.link)
+        // The listing of a group keeps which of its groups are marked as tables.
+        if matches!(entry, ListingEntry::Group(.., true))
             && depth < DEEPEST
+            && let Some(place) = entry.place()
         {
             let below = directory.directory(at, &place);
             // If a table cannot be listed, nothing is found within it; its siblings stay.
