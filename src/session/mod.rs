@@ -6,6 +6,7 @@
 //! | room | task |
 //! | --- | --- |
 //! | `error`, `errors`, `rules` | why something cannot be read; the last errors; rules of any file |
+//! | `findings` | gathers findings on a source, each once, and what cannot be read |
 //! | `names` | from HDF5 link names to file names |
 //! | `in_use` | finds values by key while others hold them |
 //! | `opened` | openings of a source: one for each state of the file |
@@ -31,6 +32,7 @@ mod error;
 mod errors;
 mod file;
 mod files;
+mod findings;
 mod in_use;
 mod listing;
 mod live;
@@ -76,6 +78,7 @@ pub(crate) use directory::Directory;
 pub use error::Error;
 pub(crate) use errors::ErrorLog;
 pub(crate) use file::{ObjectAttributes, ShownFile};
+pub(crate) use findings::Findings;
 pub use listing::Formats;
 pub(crate) use live::LiveFile;
 pub use open::{OpenFile, OpenTable, Start, TableError};

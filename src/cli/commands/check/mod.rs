@@ -4,7 +4,6 @@ mod held;
 mod rules;
 mod values;
 
-use std::collections::HashSet;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
@@ -21,9 +20,9 @@ use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, InFile};
 use crate::dialects::{CheckOptions, Checks};
 use crate::indexes::{IndexDescription, State};
-use crate::session::Settings;
+use crate::session::{Findings, Settings};
 use crate::store::{self, TallyCount};
-use crate::table::{self, Finding, Severity, Table, UNREADABLE};
+use crate::table::{Finding, Severity};
 use crate::views::{printable, printable_json};
 
 /// Default memory for decoded chunks, in bytes: small, since each value is read once.
@@ -114,7 +113,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         let mut out = BufWriter::new(Out::new());
         let mut worst = 0;
         read.resize_with(files.len(), Read::default);
-        for ((file, verified), read) in files.iter().zip(&verified).zip(&read) {
+        for ((file, verified), read) in files.iter().zip(&verified).zip(read) {
             let found = Found::of(file, verified, read);
             let report =
                 if arguments.json { printable_json(&found.lines(file)) } else { found.text(file, verified, printed) };
@@ -140,82 +139,71 @@ fn checksums(files: &[InFile], read: &mut [Read], settings: &Settings, watched: 
 
 /// All faults of a file.
 struct Found {
-    /// Broken rules.
-    findings: Vec<Finding>,
-    /// Parts that could not be read or checked.
-    failures: Vec<Finding>,
+    findings: Findings,
     /// Whether some column cannot be read, for any reason; the reason may be one of the findings.
     lacks_column: bool,
 }
 
 impl Found {
-    fn of(file: &InFile, verified: &[IndexDescription], read: &Read) -> Self {
-        let mut findings = file.opened.as_ref().map(|opened| opened.findings()).unwrap_or_default();
+    fn of(file: &InFile, verified: &[IndexDescription], read: Read) -> Self {
+        let mut findings = Findings::default();
+        file.failures.iter().for_each(|(path, reason)| findings.fail(path, reason, None));
+        findings.extend(file.opened.iter().flat_map(|opened| opened.findings()));
         findings.extend(file.findings.iter().cloned());
         findings.extend(file.tables.iter().flat_map(|(_, table)| table.met()));
-        let unfilled = |table: &Table| {
+        for (_, table) in &file.tables {
             let found = table.columns.iter().filter_map(held::unfilled);
-            found.map(|found| found.by(table.judged_by)).collect::<Vec<_>>()
-        };
-        findings.extend(file.tables.iter().flat_map(|(_, table)| unfilled(table)));
-        findings.extend(read.findings.iter().cloned());
-        let (unread, mut findings): (Vec<_>, Vec<_>) =
-            findings.into_iter().partition(|finding| finding.rule.id == UNREADABLE.id);
-        let (failed, judged): (Vec<_>, Vec<_>) = verified.iter().partition(|one| report::has_failed(one));
-        let mut known = HashSet::new();
-        findings.retain(|finding| known.insert((finding.path.clone(), finding.rule.id, finding.found.clone())));
-        let errors = findings.iter().filter(|finding| finding.rule.severity == Severity::Error);
-        let told: HashSet<String> = errors.map(|finding| finding.path.clone()).collect();
-        // If an index is unused because of a reported finding, do not report it again.
-        let of_indexes = judged.into_iter().filter(|one| one.verdict == State::Broken || !told.contains(&one.path));
-        findings.extend(of_indexes.filter_map(of_index));
-        let unreadable = |path: &str, reason: &str| {
-            let reason = reason.strip_prefix(path).and_then(|reason| reason.strip_prefix(": ")).unwrap_or(reason);
-            Finding::new(path, table::unreadable(reason), reason)
-        };
-        let mut failures: Vec<_> = file.failures.iter().map(|(path, reason)| unreadable(path, reason)).collect();
-        failures.extend(unread.iter().map(|one| unreadable(&one.path, &one.found)));
-        failures.extend(read.unreadable.iter().map(|column| {
+            findings.extend(found.map(|found| found.by(table.judged_by)));
+        }
+        findings.extend(read.findings);
+        for column in &read.unreadable {
             let UnreadableRows { path, rows, first, reason, .. } = column;
             let more = if column.is_left() { " or more" } else { "" };
             let found = format!("{rows} rows{more} cannot be read, the first is row {first}: {reason}");
-            Finding { rows: Some(TallyCount { rows: *rows, first: *first }), ..unreadable(path, &found) }
-        }));
+            findings.fail(path, &found, Some(TallyCount { rows: *rows, first: *first }));
+        }
+        let (failed, judged): (Vec<_>, Vec<_>) = verified.iter().partition(|one| report::has_failed(one));
+        // If an index is unused because of a reported finding, do not report it again.
+        let told = findings.paths(Severity::Error);
+        let of_indexes = judged.into_iter().filter(|one| one.verdict == State::Broken || !told.contains(&one.path));
+        findings.extend(of_indexes.filter_map(of_index));
         let columns = file.tables.iter().flat_map(|(_, table)| &table.columns);
-        let told: HashSet<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
         let closed: Vec<_> = columns.filter_map(|column| Some((&column.path, column.rows.as_ref().err()?))).collect();
         let lacks_column = !closed.is_empty();
-        let closed = closed.into_iter().filter(|(path, _)| !told.contains(path.as_str()));
-        let mut known = HashSet::new();
-        failures.extend(closed.filter(|(path, _)| known.insert(*path)).map(|(path, reason)| unreadable(path, reason)));
-        failures.extend(failed.iter().map(|one| unreadable(&one.path, one.found.as_deref().unwrap_or_default())));
-        Self { findings, failures, lacks_column }
+        let mut told = findings.paths(Severity::Note);
+        for (path, reason) in closed {
+            if told.insert(path.clone()) {
+                findings.fail(path, reason, None);
+            }
+        }
+        failed.iter().for_each(|one| findings.fail(&one.path, one.found.as_deref().unwrap_or_default(), None));
+        Self { findings, lacks_column }
     }
 
     fn count(&self, severity: Severity) -> usize {
-        self.findings.iter().filter(|finding| finding.rule.severity == severity).count()
+        self.findings.broken().iter().filter(|finding| finding.rule.severity == severity).count()
     }
 
     fn exit_code(&self, fail_on: Severity) -> u8 {
-        let is_wrong = self.findings.iter().any(|finding| finding.rule.severity >= fail_on);
-        report::exit_code(self.lacks_column || !self.failures.is_empty(), is_wrong)
+        let is_wrong = self.findings.broken().iter().any(|finding| finding.rule.severity >= fail_on);
+        report::exit_code(self.lacks_column || !self.findings.failures().is_empty(), is_wrong)
     }
 
     /// Writes a JSON object per finding, one on each line.
     fn lines(&self, file: &InFile) -> String {
-        let all = self.findings.iter().chain(&self.failures);
+        let all = self.findings.broken().iter().chain(self.findings.failures());
         all.map(|finding| format!("{}\n", finding.line(&file.source))).collect()
     }
 
     /// Writes lines for people: findings from a severity on, and counts of all.
     fn text(&self, file: &InFile, verified: &[IndexDescription], printed: Severity) -> String {
-        let findings = self.findings.iter().filter(|finding| finding.rule.severity >= printed);
+        let findings = self.findings.broken().iter().filter(|finding| finding.rule.severity >= printed);
         let mut lines: Vec<String> = findings.map(ToString::to_string).collect();
         // Faults of an index that were already reported are skipped.
-        let told: HashSet<&str> = self.findings.iter().map(|finding| finding.path.as_str()).collect();
-        lines.extend(verified.iter().filter(|one| !told.contains(one.path.as_str())).map(report::line));
+        let told = self.findings.paths(Severity::Note);
+        lines.extend(verified.iter().filter(|one| !told.contains(&one.path)).map(report::line));
         let failed = |one: &Finding| tables::about(&one.path, &format!("FAILED: {}", one.found));
-        lines.extend(self.failures.iter().map(failed));
+        lines.extend(self.findings.failures().iter().map(failed));
         let notes = self.count(Severity::Note);
         let where_notes_are = if notes > 0 && printed > Severity::Note { " (-v prints them)" } else { "" };
         let in_state = |state| verified.iter().filter(|one| one.verdict == state).count();
