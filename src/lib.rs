@@ -41,6 +41,7 @@
 //! | `codec` | undoes filters, reads pickles: pure functions from slices |
 //! | `h5` | the client of the HDF5 worker process, and the worker: all of libhdf5 |
 //! | `store` | rows of a column: chunk cache, Arrow |
+//! | `learnt` | passes over whole files; statistics of columns, learnt from every value decoded |
 //! | `table` | the model: table, column, missing values, categories |
 //! | `formats` | tells the format of a file; reads files other than HDF5, each one table |
 //! | `dialects` | conventions for tables: each recognises its own in a catalogue and builds a table |
@@ -72,6 +73,8 @@ pub mod fs;
 pub mod h5;
 #[doc(hidden)]
 pub mod indexes;
+#[doc(hidden)]
+pub mod learnt;
 #[doc(hidden)]
 pub mod producer;
 #[doc(hidden)]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lowest first.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "calendar",
     "activity",
     "source",
@@ -12,6 +12,7 @@ const LAYERS: [&str; 17] = [
     "codec",
     "h5",
     "store",
+    "learnt",
     "table",
     "formats",
     "indexes",

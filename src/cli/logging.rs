@@ -165,7 +165,7 @@ mod tests {
         assert!(one.would_enable("hepfs::fs::pool", &Level::DEBUG));
         assert!(!one.would_enable("fuser", &Level::ERROR));
         let several: Targets = "info,hepfs::store=trace,fuser=off".parse().unwrap();
-        assert!(several.would_enable("hepfs::store::pass", &Level::TRACE));
+        assert!(several.would_enable("hepfs::store::heap", &Level::TRACE));
         assert!(several.would_enable("hepfs::fs", &Level::INFO));
         assert!(!several.would_enable("fuser::session", &Level::ERROR));
     }

@@ -15,7 +15,8 @@ use super::predicate::literal::{self, FloatWidth, Point};
 use super::predicate::{Condition, Error, Literal, Operator, Predicate, Written};
 use super::ranges::{TextRange, ValueRanges, ValueTest};
 use crate::indexes::{self, Trust};
-use crate::store::{Learner, Nan, Rows};
+use crate::learnt::Learner;
+use crate::store::{Nan, Rows};
 use crate::table::{Column, IndexContent, IndexForm, PartRows, Table, Times, arrow_name, did_you_mean};
 
 /// Most columns to name in a message.

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{Children, DirEntry, EntryKind, Error, Session};
 use crate::activity;
 use crate::indexes::describe;
+use crate::learnt::Learner;
 use crate::source;
 use crate::table::Finding;
 use crate::views::printable_json;
@@ -129,7 +130,7 @@ fn statistics(session: &Session) -> String {
     let mut lines = String::new();
     for opened in session.opened() {
         let source = opened.path().display().to_string();
-        for learner in opened.opening().learners() {
+        for learner in Learner::all_of(opened.opening()) {
             let (known, blocks) = learner.progress();
             let line = json!({
                 "source": source,

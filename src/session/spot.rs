@@ -14,8 +14,8 @@ use super::live::{self, LiveFile};
 use super::selections::{ChosenRows, FilteredTable, SelectionFile, VALUES, Where};
 use super::sources::{FileRoot, Folder, NamedSources, SeveralSources, SourceEntry, Sources};
 use super::{Children, DirEntry, Directory, DirectoryNames, EntryKind, Error, OpenError, OpenedSource, Session, Use};
+use crate::learnt::pass::PassProgress;
 use crate::source::Interrupt;
-use crate::store::pass::PassProgress;
 use crate::table::Table;
 use crate::views::{Effort, Size};
 

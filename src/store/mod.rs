@@ -17,7 +17,8 @@
 //! | `memory` | the budget, buffers, caches, borrowed bytes |
 //! | [`statistics`] | least and greatest values, nulls and NaN by blocks of rows |
 //! | `rows` | the trait |
-//! | `learnt` | openings, [passes](pass), learners, the user's cache folder |
+//! | `kept`, `decisions` | the user's cache folder; what a mount has decided to show |
+//! | `opening` | openings of sources |
 //! | `file` | the HDF5 file and its worker's answers |
 //! | `heap` | the content of variable-length elements |
 //! | [`decode`] | stored bytes become Arrow arrays |
@@ -32,12 +33,14 @@ mod chunked;
 mod cores;
 mod counters;
 mod dataset;
+mod decisions;
 pub mod decode;
 mod error;
 mod file;
 mod heap;
-mod learnt;
+mod kept;
 pub(crate) mod memory;
+mod opening;
 pub(crate) mod rows;
 mod span;
 pub mod statistics;
@@ -47,26 +50,29 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chunked::{ChunkKey, DecodingThreads, HeldMap, HeldMappings, Readers};
+use decisions::Decisions;
 use file::{Closed, Saver};
 use heap::Collections;
-use learnt::Decisions;
 use memory::ChunkBytes;
 
 pub use answer::{Answer, AnswerPart};
 pub(crate) use chunked::RequestStreams;
 pub use cores::{cores, for_each_part, on_all_cores};
 pub use counters::{Counter, Counters};
+#[cfg(test)]
+pub(crate) use dataset::PlainElements;
 pub(crate) use dataset::count_of;
 pub use dataset::{DatasetRows, FieldRows, Reach, RowPart, StoredDataset, StoredStrings, StridedField};
 pub use decode::{Tally, TallyCount, fixed_width};
 pub use error::Error;
 pub use file::{Damage, File};
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
-pub use learnt::{KeptFolder, Learner, Observed, Opening, SourceConstancy, pass, rows_at_once};
+pub use kept::KeptFolder;
 pub use memory::{
     ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, SingleFlight, keep_little, libc,
     machine_memory, share_heaps, try_memory,
 };
+pub use opening::{Opening, SourceConstancy};
 pub use rows::{
     Alike, ChunkDecoding, Containers, EnumerationNames, Facts, Hints, Nan, RowRange, Rows, RowsContainer, StoredFacts,
     TextLength, ValueSet,

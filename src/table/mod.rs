@@ -21,9 +21,10 @@ use bstr::BString;
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, ColumnId, Dataset, Datatype};
+use crate::learnt::{Learner, Observed};
 use crate::store::decode::Oddity;
 use crate::store::statistics::Scalar;
-use crate::store::{File, Learner, NanPolicy, Observed, Opening, Rows, Tally};
+use crate::store::{File, NanPolicy, Opening, Rows, Tally};
 
 pub use arrow_name::arrow_name;
 pub(crate) use finding::{ALL as RULES, UNREADABLE, rules, unreadable};
@@ -343,7 +344,7 @@ impl Column {
             return self;
         }
         let this = if opening.store().nan() == NanPolicy::Null { self.with_nan(NanRows::missing) } else { self };
-        let learner = this.rows.as_ref().ok().and_then(|rows| opening.learner(&this.path, this.id, rows.as_ref()));
+        let learner = this.rows.as_ref().ok().and_then(|rows| Learner::of(opening, &this.path, this.id, rows.as_ref()));
         let rows = this.rows.map(|rows| match &learner {
             Some(learner) => Arc::new(Observed::new(rows, learner.clone())),
             None => rows,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::Rule;
 use super::index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
 use crate::catalogue::{Attribute, ObjectId};
-use crate::store::Learner;
+use crate::learnt::Learner;
 use crate::store::{Opening, Rows, StoredDataset};
 
 /// A search index as the file declares it, not yet verified.

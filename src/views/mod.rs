@@ -131,7 +131,7 @@ pub trait View: Send + Sync {
     }
 
     /// Returns the progress of the passes of [`Effort::Prepared`]. `None`: no pass is needed.
-    fn progress(&self) -> Option<store::pass::PassProgress> {
+    fn progress(&self) -> Option<crate::learnt::pass::PassProgress> {
         None
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use hepfs::catalogue::{Class, ColumnId, Datatype, Layout, Object};
 use hepfs::h5::{self, Client};
+use hepfs::learnt::{Learner, Observed};
 use hepfs::source::{Interrupt, Source};
-use hepfs::store::Observed;
 use hepfs::store::{DatasetRows, Decoder, Error, File, Heap, Options, Rows, Store, StoredDataset};
 use serde_json::Value;
 
@@ -757,7 +757,7 @@ fn statistics_are_shown_by_the_next_store() {
             .unwrap();
         let id = dataset.description().id;
         let rows: Arc<dyn Rows> = Arc::new(DatasetRows::plain(Arc::new(dataset), u64::MAX));
-        let learner = file.learner(&name, ColumnId::whole(id), rows.as_ref()).unwrap();
+        let learner = Learner::of(file.opening(), &name, ColumnId::whole(id), rows.as_ref()).unwrap();
         let shown = learner.shown().is_some();
         if read {
             let observed = Observed::new(rows.clone(), learner.clone());

@@ -16,8 +16,8 @@ const SLOW: [&str; 7] = [
     "cli::inputs::sorted::tests::runs_of_runs_keep_the_order_of_equal_rows",
     "codec::pickle::tests::a_pickle_that_is_cut_anywhere_is_an_error",
     "query::tests::a_selection_holds_the_rows_that_a_look_at_each_finds",
-    "store::learnt::tests::model::statistics_are_those_of_the_values",
-    "store::learnt::tests::stored::stored_bytes_teach_what_arrays_do",
+    "learnt::tests::model::statistics_are_those_of_the_values",
+    "learnt::tests::stored::stored_bytes_teach_what_arrays_do",
     "views::parquet::tests::lengths::lists_are_as_long_as_their_offsets_say",
 ];
 

@@ -7,8 +7,9 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
 use super::{Task, Verdict};
+use crate::learnt::rows_at_once;
 use crate::source::Interrupted;
-use crate::store::{ARRAY_BYTES, Error, for_each_array, for_each_part, rows_at_once};
+use crate::store::{ARRAY_BYTES, Error, for_each_array, for_each_part};
 
 /// Assumed bytes of a value of variable length.
 const ANY_WIDTH: u64 = 64;

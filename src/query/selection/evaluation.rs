@@ -13,12 +13,12 @@ use arrow_schema::DataType;
 
 use super::matches::{MatchedBytes, Matches};
 use super::prune::Pruner;
+use crate::learnt::pass::Measure;
 use crate::query::bind::{BoundCondition, BoundPredicate, ConditionTree, PredicateColumn};
 use crate::query::known::RowsVerdict;
 use crate::query::known::answer::{IndexAnswer, UsedIndex};
 use crate::query::ranges::{ValueTest, of_codes, of_labels};
 use crate::source::Interrupt;
-use crate::store::pass::Measure;
 use crate::store::statistics::GRAIN;
 use crate::store::{ARRAY_BYTES, Cache, Error, Rows, SharedRows, Store};
 use crate::table::{IndexForm, nan_in};

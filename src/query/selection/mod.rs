@@ -1,6 +1,6 @@
 //! Finds the rows that satisfy a predicate, block by block of 65,536 rows.
 //!
-//! A [pass](crate::store::pass) counts the matching rows of each block on all cores. It runs once for all waiting
+//! A [pass](crate::learnt::pass) counts the matching rows of each block on all cores. It runs once for all waiting
 //! readers and stops when the last one leaves. The counts, four bytes a block, stay in memory and in the user's cache
 //! folder: they locate the n-th row. If only some rows of a block match, these are kept as bits under the memory
 //! budget. Evicted bits are found again on demand.
@@ -22,8 +22,8 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 use super::bind::BoundPredicate;
 use super::known::answer::UsedIndex;
 use crate::indexes::Trust;
+use crate::learnt::pass::{self, Keeper, Pass, PassProgress};
 use crate::source::Interrupt;
-use crate::store::pass::{self, Keeper, Pass, PassProgress};
 use crate::store::statistics::GRAIN;
 use crate::store::{Cache, Error, RowRange, Rows, Store};
 use crate::table::IndexForm;

@@ -29,7 +29,7 @@ pub use field::{FieldRows, RowPart};
 use mapped::{MappedRuns, VirtualReader};
 pub use picked::StridedField;
 #[cfg(test)]
-pub(super) use plain::PlainElements;
+pub(crate) use plain::PlainElements;
 pub use rows::DatasetRows;
 pub(crate) use rows::count_of;
 pub use strings::StoredStrings;

@@ -15,7 +15,7 @@ use crate::store::statistics::{self, FixedStrings, Scalar, Summary};
 
 /// Elements of one type, without descriptors or references.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::store) struct PlainElements<'a> {
+pub(crate) struct PlainElements<'a> {
     pub datatype: &'a Datatype,
     /// The Arrow type that they are shown as.
     pub data_type: &'a DataType,

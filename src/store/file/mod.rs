@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::{Error, Learner, Opening, Rows, SourceConstancy, Store};
-use crate::catalogue::{Attribute, ColumnId, FileInfo};
+use super::{Error, Opening, SourceConstancy, Store};
+use crate::catalogue::{Attribute, FileInfo};
 use crate::h5::{self, Client};
 use crate::source::{Interrupt, Source};
 
@@ -170,16 +170,6 @@ impl File {
     /// See [`Opening::why_not_kept`].
     pub fn why_not_kept(&self) -> Option<&'static str> {
         self.opening.why_not_kept()
-    }
-
-    /// See [`Opening::learner`].
-    pub fn learner(&self, path: &str, column: ColumnId, rows: &dyn Rows) -> Option<Arc<Learner>> {
-        self.opening.learner(path, column, rows)
-    }
-
-    /// See [`Opening::learners`].
-    pub fn learners(&self) -> Vec<Arc<Learner>> {
-        self.opening.learners()
     }
 
     /// See [`Opening::size`].

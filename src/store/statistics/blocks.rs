@@ -13,7 +13,7 @@ const PAGE: usize = 256;
 
 /// The summaries of some blocks.
 #[derive(Debug)]
-pub(in crate::store) struct BlockSummaries {
+pub(crate) struct BlockSummaries {
     kind: ScalarKind,
     /// The blocks of the column.
     blocked: Blocked,

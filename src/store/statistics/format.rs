@@ -18,7 +18,7 @@ use super::scalar::{LONGEST_TEXT, Scalar, ScalarKind, Summary};
 use crate::store::Blocked;
 
 /// Version of the bytes described above, and of their meaning: which values are null, how values are shown.
-pub(in crate::store) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 
 const MAGIC: &[u8; 16] = b"hepfs statistics";
 
@@ -39,7 +39,7 @@ fn code(kind: ScalarKind) -> u8 {
 }
 
 /// Serialises complete statistics.
-pub(in crate::store) fn encode(blocks: &BlockSummaries) -> Vec<u8> {
+pub(crate) fn encode(blocks: &BlockSummaries) -> Vec<u8> {
     let all: Vec<Summary> = (0..blocks.blocked().count()).filter_map(|block| blocks.get(block)).collect();
     let has_nulls = all.iter().any(|block| block.nulls > 0);
     let has_nans = all.iter().any(|block| block.nans > 0);
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The statistics of a column of this kind with these blocks; `None`: the bytes are damaged, or of something else.
-pub(in crate::store) fn decode(bytes: &[u8], kind: ScalarKind, blocked: &Blocked) -> Option<BlockSummaries> {
+pub(crate) fn decode(bytes: &[u8], kind: ScalarKind, blocked: &Blocked) -> Option<BlockSummaries> {
     let (content, hash) = bytes.split_last_chunk::<8>()?;
     if xxh3_64(content) != u64::from_le_bytes(*hash) {
         return None;

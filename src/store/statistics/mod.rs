@@ -1,6 +1,6 @@
 //! Statistics of columns: exact least and greatest value, nulls and NaN of every block of 65,536 rows.
 //!
-//! A [learner](super::Learner) gathers them from decoded values; once every block is known, they are stored in the
+//! A learner gathers them from decoded values; once every block is known, they are stored in the
 //! cache folder.
 //!
 //! | part | contents |
@@ -12,7 +12,7 @@
 
 mod blocks;
 mod cells;
-pub(super) mod format;
+pub(crate) mod format;
 mod labels;
 mod scalar;
 mod scan;
@@ -21,7 +21,7 @@ mod tests;
 
 use std::ops::Range;
 
-pub(super) use blocks::BlockSummaries;
+pub(crate) use blocks::BlockSummaries;
 pub use blocks::GRAIN;
 pub(super) use cells::FixedStrings;
 pub use labels::CodeLabels;
@@ -39,12 +39,12 @@ pub fn encoded_again(entry: &[u8], kind: ScalarKind, rows: u64) -> Option<Vec<u8
 /// The statistics of a column: exact summaries of every block.
 #[derive(Debug)]
 pub struct Statistics {
-    pub(super) blocks: BlockSummaries,
+    pub(crate) blocks: BlockSummaries,
 }
 
 impl Statistics {
     /// From complete blocks.
-    pub(super) fn new(blocks: BlockSummaries) -> Self {
+    pub(crate) fn new(blocks: BlockSummaries) -> Self {
         Self { blocks }
     }
 

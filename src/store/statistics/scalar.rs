@@ -119,7 +119,7 @@ impl Summary {
 
     /// Merges the summary of other rows of the same column. If one side has values but lacks a bound, the merged bound
     /// is unknown.
-    pub(in crate::store) fn merge(self, other: Self) -> Self {
+    pub(crate) fn merge(self, other: Self) -> Self {
         let unknown = |side: &Self, bound: &Option<Scalar>| side.values() > 0 && bound.is_none();
         let min_unknown = unknown(&self, &self.min) || unknown(&other, &other.min);
         let max_unknown = unknown(&self, &self.max) || unknown(&other, &other.max);
@@ -133,7 +133,7 @@ impl Summary {
     }
 
     /// Drops bounds that are strings longer than [`LONGEST_TEXT`].
-    pub(in crate::store) fn without_long_text(mut self) -> Self {
+    pub(crate) fn without_long_text(mut self) -> Self {
         for bound in [&mut self.min, &mut self.max] {
             bound.take_if(|bound| matches!(bound, Scalar::Text(text) if text.len() > LONGEST_TEXT));
         }

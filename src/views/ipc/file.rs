@@ -13,9 +13,9 @@ use super::learnt::nulls::Nulls;
 use super::message::{self, MessageBlock, up};
 use super::plan::{BufferRole, IpcPlan};
 use super::table::{IpcTable, LARGEST};
+use crate::learnt::pass::Keeper;
 use crate::source::Interrupt;
 use crate::store::Error;
-use crate::store::pass::Keeper;
 
 /// Most bytes that the header of an empty batch could save.
 const HEADER_MARGIN: u64 = 64;

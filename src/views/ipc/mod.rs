@@ -60,7 +60,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use crate::store::Learner;
+use crate::learnt::Learner;
 use crate::store::{Hints, Rows};
 use crate::table::{Column, Origin, Table};
 use crate::views::Misfit;

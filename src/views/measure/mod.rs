@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::learnt::pass::{Keeper, Measure, Pass, PassProgress};
 use crate::source::Interrupt;
-use crate::store::pass::{Keeper, Measure, Pass, PassProgress};
 use crate::store::{Blocked, Error, RowRange, Rows};
 pub(super) use stretches::Stretches;
 use stretches::{estimate, is_small};

@@ -13,8 +13,8 @@ use super::chunks::{AROUND_CHUNK, ColourType, push_chunk, push_end, push_header,
 use super::picture::PicturedArray;
 use super::samples::{Numbers, Window};
 use crate::activity::{Unit, Work};
+use crate::learnt::pass::Keeper;
 use crate::source::Interrupt;
-use crate::store::pass::Keeper;
 use crate::store::{Answer, Error, Rows};
 use crate::table::{Colour, Interlace, Pixels};
 use crate::views::wanted::WantedBytes;

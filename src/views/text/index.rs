@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
+use crate::learnt::pass::{Keeper, Measure, Pass, PassProgress};
 use crate::source::Interrupt;
 use crate::store::Error;
-use crate::store::pass::{Keeper, Measure, Pass, PassProgress};
 
 /// Where a block lies: its number, its first byte, its length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 //! | `block` | rows of all columns, headers |
 //! | `width` | bounds from types alone |
 //! | `grid`, `content`, `spread` | blocks of rows; reads columns; parts of values as columns |
-//! | `index` | offsets of blocks, by a [pass](crate::store::pass) |
+//! | `index` | offsets of blocks, by a [pass](crate::learnt::pass) |
 //! | `streams` | rendering ahead |
 //! | `view` | the file |
 

@@ -12,8 +12,8 @@ use arrow_array::{Array, ArrayRef};
 use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::learnt::pass::Keeper;
 use crate::source::Interrupt;
-use crate::store::pass::Keeper;
 use crate::store::{Blocked, Error, RowRange, Rows, for_each_counted};
 use crate::views::Misfit;
 use crate::views::ipc::IpcColumn;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::lengths::Lengths;
+use crate::learnt::pass::{self, Keeper, Measure};
 use crate::source::Interrupt;
-use crate::store::pass::{self, Keeper, Measure};
 use crate::store::{Error, RowRange, for_each_counted, for_each_part};
 use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, IpcNodeKind, IpcPlan, walk};

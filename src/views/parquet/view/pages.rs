@@ -7,8 +7,8 @@ use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
 use super::{Frame, Shared, broken};
+use crate::learnt::pass;
 use crate::source::Interrupt;
-use crate::store::pass;
 use crate::store::{Error, RowRange, Span};
 use crate::views::parquet::body::leaf::Body;
 use crate::views::parquet::body::plain::{PageSelection, append_fixed};

@@ -8,12 +8,11 @@ use arrow_array::Array;
 use arrow_schema::DataType;
 use parking_lot::Mutex;
 
-use super::Opening;
 use super::ranges::DisjointRanges;
 use crate::catalogue::ColumnId;
 use crate::source::Interrupt;
 use crate::store::statistics::{self, BlockSummaries, GRAIN, ScalarKind, Statistics, Summary, format};
-use crate::store::{Blocked, Cuts, Error, Nan, Rows};
+use crate::store::{Blocked, Cuts, Error, Nan, Opening, Rows};
 
 /// Most disjoint stretches of rows to record. Random reads of single rows teach little and would fill memory.
 const MOST_RANGES: usize = 4096;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Learner;
+use super::learner::Learner;
 use crate::source::Interrupt;
 use crate::store::statistics::{GRAIN, Statistics};
 use crate::store::{Error, Rows, for_each_array, for_each_part};

@@ -12,12 +12,11 @@ use super::super::{Learner, Observed};
 use super::ID;
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Elements, EnumerationMember, Fill, FloatFormat, Padding};
 use crate::source::Interrupt;
-use crate::store::dataset::PlainElements;
 use crate::store::decode::{FillTest, Oddities, arrow_type};
 use crate::store::statistics::{GRAIN, Statistics, Summary, summary};
 use crate::store::{
-    ARRAY_BYTES, Budget, ChunkDecoding, Coded, Error, Facts, Lent, RowRange, Rows, Span, StoredBytes, StoredFacts,
-    Summaries,
+    ARRAY_BYTES, Budget, ChunkDecoding, Coded, Error, Facts, Lent, PlainElements, RowRange, Rows, Span, StoredBytes,
+    StoredFacts, Summaries,
 };
 
 /// Elements of a dataset, as they are stored.

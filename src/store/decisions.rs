@@ -9,7 +9,7 @@ use crate::source::Identity;
 
 /// Decisions so far; they outlive the opening of a source, which may be dropped and reopened. 17 bytes each.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Decisions(Mutex<HashMap<u128, bool>>);
+pub(super) struct Decisions(Mutex<HashMap<u128, bool>>);
 
 impl Decisions {
     /// The decision on `what` in this source: `now`, if this is the first call.

@@ -1,53 +1,15 @@
-//! An opened source, and facts learnt about it: passes, statistics of columns, verdicts, decisions, cached entries.
-//!
-//! | part | contents |
-//! | --- | --- |
-//! | [`Opening`] | one opening of a source of any format; everything learnt belongs to it |
-//! | [`pass`] | passes over all values of a shown file |
-//! | [`Learner`] | gathers the statistics of one column from the values that are decoded |
-//! | [`Observed`] | rows whose values a learner sees |
-//! | [`KeptFolder`] | the user's cache folder |
-//! | `Decisions` | what a mount has decided to show |
-//!
-//! Statistics are learnt by a pass ([`Learner::learn`]), or whenever values of a column are decoded for other purposes.
-//! Once every block is known they are stored in the cache folder, where the next mount finds them.
+//! An opened source of any format: its bytes, and facts about them that outlive a request.
 
-mod decisions;
-mod kept;
-mod learn;
-mod learner;
-mod observed;
-pub mod pass;
-mod ranges;
-#[cfg(test)]
-mod tests;
-
-use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashSet};
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::memory::WORTH_A_SPAN;
-use super::{Error, Lent, Rows, Span, Store, StoredRun};
-use crate::catalogue::ColumnId;
+use super::{Error, Lent, Span, Store, StoredRun};
 use crate::source::Source;
-
-pub(super) use decisions::Decisions;
-pub use kept::KeptFolder;
-pub use learn::step as rows_at_once;
-use learner::ColumnReading;
-pub use learner::Learner;
-pub use observed::Observed;
-
-/// Most single-block columns of a source whose statistics are cached. Scanning their values costs little more than
-/// reading the cache.
-const MOST_SMALL: u64 = 1024;
-
-/// Number of learners at which unused ones are swept.
-const LEAST_SWEPT: usize = 4096;
 
 /// Whether the identity of a source determines the values read from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +32,8 @@ pub struct Opening {
     store: Arc<Store>,
     source: Arc<Source>,
     content: SourceConstancy,
-    learners: Mutex<Learners>,
+    /// See [`Opening::attached`].
+    attached: OnceLock<Box<dyn Any + Send + Sync>>,
     /// Number of small columns whose statistics were cached.
     small: AtomicU64,
     /// Number of small columns whose statistics were looked up without success.
@@ -79,66 +42,17 @@ pub struct Opening {
     notes: Mutex<BTreeMap<String, Arc<[u8]>>>,
 }
 
-/// Learners, found by how their column is read. They live as long as the source is open, so that a column's published
-/// statistics never change; those of small columns only while they are in use or published, since there may be very
-/// many.
-#[derive(Debug)]
-struct Learners {
-    all: HashSet<ByReading>,
-    /// Number of learners that triggers the next sweep.
-    sweep: usize,
-}
-
-impl Default for Learners {
-    fn default() -> Self {
-        Self { all: HashSet::new(), sweep: LEAST_SWEPT }
-    }
-}
-
-impl Learners {
-    fn insert(&mut self, learner: &Arc<Learner>) {
-        if self.all.len() >= self.sweep {
-            self.all.retain(|ByReading(learner)| {
-                !learner.is_small() || learner.is_shown() || Arc::strong_count(learner) > 1
-            });
-            // Doubling spreads the cost of the next sweep over as many insertions.
-            self.sweep = LEAST_SWEPT.max(self.all.len() * 2);
-        }
-        self.all.insert(ByReading(learner.clone()));
-    }
-}
-
-/// A learner, hashed by how its column is read.
-#[derive(Debug)]
-struct ByReading(Arc<Learner>);
-
-impl Borrow<ColumnReading> for ByReading {
-    fn borrow(&self) -> &ColumnReading {
-        self.0.reading()
-    }
-}
-
-impl PartialEq for ByReading {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.reading() == other.0.reading()
-    }
-}
-
-impl Eq for ByReading {}
-
-impl Hash for ByReading {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.reading().hash(state);
-    }
-}
-
 impl Opening {
+    /// Most single-block columns of a source whose statistics are cached. Scanning their values costs little more than
+    /// reading the cache.
+    pub(crate) const MOST_SMALL: u64 = 1024;
+
     /// A new opening of `source`.
     pub fn new(store: Arc<Store>, source: Arc<Source>, content: SourceConstancy) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (learners, small, missed, notes) = Default::default();
-        Arc::new(Self { serial, store, source, content, learners, small, missed, notes })
+        let (attached, small, missed, notes) = Default::default();
+        Arc::new(Self { serial, store, source, content, attached, small, missed, notes })
     }
 
     /// Number of this opening, unique in the process: part of its cache keys.
@@ -229,8 +143,8 @@ impl Opening {
 
     /// As [`Opening::kept`], for statistics of a single block. After very many misses, scanning the values of the next
     /// column costs less than a lookup in the cache folder.
-    fn kept_of_few(&self, what: &str) -> Option<Vec<u8>> {
-        if self.missed.load(Ordering::Relaxed) >= MOST_SMALL {
+    pub(crate) fn kept_of_few(&self, what: &str) -> Option<Vec<u8>> {
+        if self.missed.load(Ordering::Relaxed) >= Self::MOST_SMALL {
             return None;
         }
         let found = self.kept(what);
@@ -247,8 +161,8 @@ impl Opening {
     }
 
     /// Whether to cache the statistics of one more column, which is small or not: a file may have very many small ones.
-    fn may_keep(&self, is_small: bool) -> bool {
-        !is_small || self.small.fetch_add(1, Ordering::Relaxed) < MOST_SMALL
+    pub(crate) fn may_keep(&self, is_small: bool) -> bool {
+        !is_small || self.small.fetch_add(1, Ordering::Relaxed) < Self::MOST_SMALL
     }
 
     /// As [`Opening::keep`], without counting.
@@ -297,26 +211,10 @@ impl Opening {
         self.store.decisions().take(&self.source.identity(), what, now)
     }
 
-    /// The learner of a column: one for all callers. `path` is for display. `None` for types without an order, and for
-    /// sources whose identity does not determine their content.
-    pub fn learner(self: &Arc<Self>, path: &str, column: ColumnId, rows: &dyn Rows) -> Option<Arc<Learner>> {
-        if !self.has_one_content() {
-            return None;
-        }
-        let mut learners = self.learners.lock();
-        if let Some(known) = learners.all.get(&ColumnReading::new(column, rows)) {
-            return Some(known.0.clone());
-        }
-        let fresh = Arc::new(Learner::new(&Arc::downgrade(self), path, column, rows)?);
-        learners.insert(&fresh);
-        Some(fresh)
-    }
-
-    /// The learners of columns opened so far, by path.
-    pub fn learners(&self) -> Vec<Arc<Learner>> {
-        let mut learners: Vec<_> = self.learners.lock().all.iter().map(|learner| learner.0.clone()).collect();
-        learners.sort_by(|a, b| a.path().cmp(b.path()));
-        learners
+    /// State of the layer above that lives as long as the opening, made at the first call. `None`: the opening has
+    /// state of another type.
+    pub(crate) fn attached<T: Any + Default + Send + Sync>(&self) -> Option<&T> {
+        self.attached.get_or_init(|| Box::<T>::default()).downcast_ref()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, UInt8Array};
 use arrow_buffer::Buffer;
 
-use super::Learner;
+use super::learner::Learner;
 use crate::source::Interrupt;
 use crate::store::statistics::Summary;
 use crate::store::{

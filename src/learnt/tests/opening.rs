@@ -7,12 +7,12 @@ use arrow_array::{ArrayRef, Int32Array};
 use arrow_schema::DataType;
 use tempfile::TempDir;
 
-use super::super::{Opening, SourceConstancy};
+use super::super::Learner;
 use super::{ID, memory};
 use crate::catalogue::ColumnId;
 use crate::source::{Interrupt, Source};
 use crate::store::statistics::{GRAIN, Scalar, Summary};
-use crate::store::{Error, Facts, Options, RowRange, Rows, Store, Summaries};
+use crate::store::{Error, Facts, Opening, Options, RowRange, Rows, SourceConstancy, Store, Summaries};
 
 fn opened(content: SourceConstancy) -> (TempDir, Arc<Opening>) {
     let folder = tempfile::tempdir().unwrap();
@@ -26,16 +26,16 @@ fn opened(content: SourceConstancy) -> (TempDir, Arc<Opening>) {
 fn a_column_has_one_learner_whatever_its_path() {
     let (_folder, opening) = opened(SourceConstancy::Fixed);
     let rows = memory(Arc::new(Int32Array::from(vec![1, 2, 3])));
-    let first = opening.learner("/b/x", ID, &rows).unwrap();
-    assert!(Arc::ptr_eq(&first, &opening.learner("/a/x", ID, &rows).unwrap()));
+    let first = Learner::of(&opening, "/b/x", ID, &rows).unwrap();
+    assert!(Arc::ptr_eq(&first, &Learner::of(&opening, "/a/x", ID, &rows).unwrap()));
     assert_eq!(first.path(), "/b/x");
-    let field = opening.learner("/a/x.1", ColumnId { field: 1, ..ID }, &rows).unwrap();
+    let field = Learner::of(&opening, "/a/x.1", ColumnId { field: 1, ..ID }, &rows).unwrap();
     assert!(!Arc::ptr_eq(&first, &field));
     // Shown with missing values by another dialect, it has other statistics.
     let nullable =
-        opening.learner("/c/x", ID, &memory(Arc::new(Int32Array::from(vec![1, 2, 3]))).nullable(true)).unwrap();
+        Learner::of(&opening, "/c/x", ID, &memory(Arc::new(Int32Array::from(vec![1, 2, 3]))).nullable(true)).unwrap();
     assert!(!Arc::ptr_eq(&first, &nullable));
-    let paths: Vec<String> = opening.learners().iter().map(|learner| learner.path().to_owned()).collect();
+    let paths: Vec<String> = Learner::all_of(&opening).iter().map(|learner| learner.path().to_owned()).collect();
     assert_eq!(paths, ["/a/x.1", "/b/x", "/c/x"]);
 }
 
@@ -45,18 +45,18 @@ fn learners_of_a_few_rows_go_unless_they_are_used_or_shown() {
     let (_folder, opening) = opened(SourceConstancy::Fixed);
     let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
     let rows = memory(values.clone());
-    let learner = |field| opening.learner("/x", ColumnId { field, ..ID }, &rows).unwrap();
+    let learner = |field| Learner::of(&opening, "/x", ColumnId { field, ..ID }, &rows).unwrap();
     let shown = Arc::downgrade(&learner(0));
     learner(0).observe(0, &values);
     assert!(learner(0).shown().is_some());
     // Decided, but there is nothing to show.
     assert!(learner(1).shown().is_none());
     let (unshown, used) = (Arc::downgrade(&learner(1)), learner(2));
-    let long = Arc::downgrade(&opening.learner("/z", ColumnId { field: 3, ..ID }, &zeros()).unwrap());
+    let long = Arc::downgrade(&Learner::of(&opening, "/z", ColumnId { field: 3, ..ID }, &zeros()).unwrap());
     for field in 4..40_000 {
         drop(learner(field));
     }
-    let left = opening.learners().len();
+    let left = Learner::all_of(&opening).len();
     assert!(left < 10_000, "{left} learners");
     assert!(shown.upgrade().is_some() && long.upgrade().is_some() && unshown.upgrade().is_none());
     assert!(Arc::ptr_eq(&used, &learner(2)));
@@ -71,7 +71,7 @@ fn where_very_many_are_not_kept_no_more_are_looked_for() {
     let source = Arc::new(Source::open(&folder.path().join("a")).unwrap());
     let opening = Opening::new(opening.store().clone(), source, SourceConstancy::Fixed);
     assert!(opening.keep("there", b"bytes"));
-    for at in 0..super::super::MOST_SMALL {
+    for at in 0..Opening::MOST_SMALL {
         assert_eq!(opening.kept_of_few("there").as_deref(), Some(&b"bytes"[..]), "what is found does not count");
         assert!(opening.kept_of_few(&format!("{at}")).is_none());
     }
@@ -94,7 +94,7 @@ fn nothing_is_kept_where_the_identity_does_not_stand_for_the_content() {
     let rows = memory(Arc::new(Int32Array::from(vec![1, 2, 3])));
     for content in [SourceConstancy::Growing, SourceConstancy::Scattered] {
         let (_folder, opening) = opened(content);
-        assert!(opening.learner("/x", ID, &rows).is_none());
+        assert!(Learner::of(&opening, "/x", ID, &rows).is_none());
         assert!(opening.why_not_kept().is_some());
         assert!(!opening.keep("a verdict", b"true"));
     }
@@ -133,7 +133,7 @@ impl Summaries for Zeros {
 fn everyone_who_asked_finds_what_was_told() {
     let (_folder, opening) = opened(SourceConstancy::Fixed);
     let zeros = zeros();
-    let learner = opening.learner("/x", ID, &zeros).unwrap();
+    let learner = Learner::of(&opening, "/x", ID, &zeros).unwrap();
     let together = Barrier::new(3);
     let ask = || {
         together.wait();

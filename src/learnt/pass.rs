@@ -18,10 +18,9 @@ use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Opening;
 use crate::activity::{self, Unit};
 use crate::source::{Interrupt, Interrupted};
-use crate::store::Error;
+use crate::store::{Error, Opening};
 
 /// How long a waiting thread sleeps between checks of whether it is still wanted.
 const PATIENCE: Duration = Duration::from_millis(20);
