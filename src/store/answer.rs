@@ -252,7 +252,7 @@ mod tests {
         let source = Arc::new(Source::open(&path).unwrap());
         let opening = Opening::new(Store::new(Options::default()), source, SourceConstancy::Fixed);
         let (mut answer, run) = (Answer::referring(Vec::new(), 300_006), 100_000);
-        let refer = |answer: &mut Answer, at| match opening.span(at, run) {
+        let refer = |answer: &mut Answer, at| match StoredRun::span(&opening, at, run) {
             Span::Stored(run) => answer.refer(run),
             span => panic!("{span:?}"),
         };

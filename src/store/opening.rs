@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::memory::WORTH_A_SPAN;
-use super::{Error, Lent, Span, Store, StoredRun};
+use super::{Error, Lent, Store};
 use crate::source::Source;
 
 /// Whether the identity of a source determines the values read from it.
@@ -118,11 +118,6 @@ impl Opening {
             return Ok(None);
         }
         Lent::made(self.store.budget(), length, |bytes| self.read_at(offset, bytes))
-    }
-
-    /// The span of `length` bytes from byte `offset` on that are shown as stored.
-    pub fn span(self: &Arc<Self>, offset: u64, length: usize) -> Span {
-        StoredRun::span(self, offset, length)
     }
 
     /// Whether the identity determines the content, so that facts learnt about it may be cached.

@@ -18,7 +18,7 @@ use crate::catalogue::{ChunkMap, Datatype, ObjectId};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::memory::{ChunkBytes, WORTH_A_SPAN};
-use crate::store::{Cache, Error, File, Lent, Span};
+use crate::store::{Cache, Error, File, Lent, Span, StoredRun};
 
 pub(super) use fill::{FillElement, FillError};
 pub(super) use grid::ChunkGrid;
@@ -223,7 +223,7 @@ impl Chunks {
                 if size >= WORTH_A_SPAN as u64 && within.saturating_add(of_chunk as u64) <= chunk.size =>
             {
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
-                Ok(self.file.opening().span(address, of_chunk))
+                Ok(StoredRun::span(self.file.opening(), address, of_chunk))
             }
             _ => Ok(Span::Made(if size < WORTH_A_SPAN as u64 { length } else { of_chunk })),
         }

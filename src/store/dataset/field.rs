@@ -8,7 +8,7 @@ use arrow_select::concat::concat;
 
 use super::plain::PlainElements;
 use super::rows::{count_of, distinct, hints_of};
-use super::slabs::SLAB;
+use super::slabs::{SLAB, gather};
 use super::{StoredDataset, StridedField};
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
@@ -251,32 +251,6 @@ fn append(bytes: &[u8], offset: usize, stride: usize, size: usize, out: &mut Vec
     let start = out.len();
     out.resize(start + bytes.len() / stride.max(1) * size, 0);
     gather(bytes, offset, stride, size, &mut out[start..]);
-}
-
-/// Copies the part of each row in `bytes`, concatenated.
-pub(super) fn gather(bytes: &[u8], offset: usize, stride: usize, size: usize, out: &mut [u8]) {
-    // A copy of constant width is one instruction.
-    match size {
-        1 => gather_known::<1>(bytes, offset, stride, out),
-        2 => gather_known::<2>(bytes, offset, stride, out),
-        4 => gather_known::<4>(bytes, offset, stride, out),
-        8 => gather_known::<8>(bytes, offset, stride, out),
-        16 => gather_known::<16>(bytes, offset, stride, out),
-        _ => {
-            let parts = parts(bytes, offset, stride, size);
-            out.chunks_exact_mut(size.max(1)).zip(parts).for_each(|(to, part)| to.copy_from_slice(part));
-        }
-    }
-}
-
-fn gather_known<const SIZE: usize>(bytes: &[u8], offset: usize, stride: usize, out: &mut [u8]) {
-    let (out, _) = out.as_chunks_mut::<SIZE>();
-    out.iter_mut().zip(parts(bytes, offset, stride, SIZE)).for_each(|(to, part)| to.copy_from_slice(part));
-}
-
-/// The part of each row, as slices.
-fn parts(bytes: &[u8], offset: usize, stride: usize, size: usize) -> impl Iterator<Item = &[u8]> {
-    bytes.chunks_exact(stride.max(1)).filter_map(move |row| row.get(offset..)?.get(..size))
 }
 
 impl Rows for FieldRows {

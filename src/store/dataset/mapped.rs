@@ -7,7 +7,6 @@
 use std::sync::{Arc, OnceLock};
 
 use super::StoredDataset;
-use super::access::ElementAccess;
 use crate::catalogue::{self, Layout, MappedSource, Mapping, Mappings, Object, PACKED_CHUNK};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
@@ -192,7 +191,7 @@ impl Virtual {
             });
         };
         let opened = self.open_source(source, description, fill, interrupt)?;
-        let ElementAccess::Chunks(chunks) = &opened.access else { return Err(refuse("the source has no chunks")) };
+        let chunks = opened.chunks().ok_or_else(|| refuse("the source has no chunks"))?;
         let (ChunkReader::Own { pipeline, partial_unfiltered: false }, Layout::Chunked { chunk, .. }) =
             (&chunks.reader, &opened.description.layout)
         else {

@@ -21,7 +21,7 @@ use crate::store::chunked::{ChunkReader, Chunks, FillElement, FillError};
 use crate::store::decode::outline::{has_outline, outline};
 use crate::store::heap::{ElementBatch, Heap, HeapPiece, IN_MEMORY, Move, Pieces, leads_on, length_of, relocate};
 use crate::store::rows::RowsContainer;
-use crate::store::{Alike, Error, File, Lent, Span};
+use crate::store::{Alike, Error, File, Lent, Span, StoredRun};
 
 use access::ElementAccess;
 pub use access::Reach;
@@ -148,10 +148,7 @@ impl StoredDataset {
 
     /// Bytes of a chunk, if each chunk is one run of elements.
     pub fn run_bytes(&self) -> Option<u64> {
-        match &self.access {
-            ElementAccess::Chunks(chunks) => chunks.grid.run_bytes(),
-            ElementAccess::Virtual(_) | ElementAccess::Unwritten | ElementAccess::Run(_) => None,
-        }
+        self.chunks()?.grid.run_bytes()
     }
 
     /// Whether elements come from the HDF5 worker: slowly, one read at a time. Unknown for a virtual dataset before the
@@ -162,6 +159,11 @@ impl StoredDataset {
             ElementAccess::Virtual(access) => access.is_through_worker(),
             ElementAccess::Unwritten | ElementAccess::Run(_) => false,
         }
+    }
+
+    /// The chunks that hold its elements. `None`: they lie in one run, in the sources of a virtual dataset, or nowhere.
+    fn chunks(&self) -> Option<&Arc<Chunks>> {
+        if let ElementAccess::Chunks(chunks) = &self.access { Some(chunks) } else { None }
     }
 
     fn route(&self, interrupt: &Interrupt) -> Result<Route<'_>, Error> {
@@ -342,7 +344,7 @@ impl StoredDataset {
             return Ok(Span::Made(length));
         }
         let span = match self.route(interrupt)? {
-            Route::Run(address) => self.file.opening().span(self.address_of(address, offset)?, length),
+            Route::Run(address) => StoredRun::span(self.file.opening(), self.address_of(address, offset)?, length),
             Route::Mapped(mapped) => return mapped.span(offset, length, interrupt),
             Route::Chunks(chunks) if chunks.grid.is_line() => {
                 let span = chunks.span(offset, length, interrupt)?;

@@ -169,7 +169,7 @@ impl StoredDataset {
             for tile in piece.chunks(tile as usize) {
                 for (offset, size, before) in &layout.fields {
                     let place = (before * count + row * size) as usize;
-                    super::field::gather(tile, *offset as usize, stride as usize, *size as usize, &mut made[place..]);
+                    gather(tile, *offset as usize, stride as usize, *size as usize, &mut made[place..]);
                 }
                 row += tile.len() as u64 / stride;
             }
@@ -177,6 +177,32 @@ impl StoredDataset {
         gathered.map_err(|_| Skipped)?;
         if row == count { Ok(ChunkBytes { bytes: made, heap: None }) } else { Err(Skipped) }
     }
+}
+
+/// Copies the part of each row in `bytes`, concatenated.
+pub(super) fn gather(bytes: &[u8], offset: usize, stride: usize, size: usize, out: &mut [u8]) {
+    // A copy of constant width is one instruction.
+    match size {
+        1 => gather_known::<1>(bytes, offset, stride, out),
+        2 => gather_known::<2>(bytes, offset, stride, out),
+        4 => gather_known::<4>(bytes, offset, stride, out),
+        8 => gather_known::<8>(bytes, offset, stride, out),
+        16 => gather_known::<16>(bytes, offset, stride, out),
+        _ => {
+            let parts = parts(bytes, offset, stride, size);
+            out.chunks_exact_mut(size.max(1)).zip(parts).for_each(|(to, part)| to.copy_from_slice(part));
+        }
+    }
+}
+
+fn gather_known<const SIZE: usize>(bytes: &[u8], offset: usize, stride: usize, out: &mut [u8]) {
+    let (out, _) = out.as_chunks_mut::<SIZE>();
+    out.iter_mut().zip(parts(bytes, offset, stride, SIZE)).for_each(|(to, part)| to.copy_from_slice(part));
+}
+
+/// The part of each row, as slices.
+fn parts(bytes: &[u8], offset: usize, stride: usize, size: usize) -> impl Iterator<Item = &[u8]> {
+    bytes.chunks_exact(stride.max(1)).filter_map(move |row| row.get(offset..)?.get(..size))
 }
 
 #[cfg(test)]
