@@ -6,10 +6,8 @@
 
 use std::ffi::CString;
 
-use super::PlannedTable;
 use super::encode::{Encoded, EncodedPiece, PieceContent};
-use super::extend::Existing;
-use super::plan::{ColumnDatasets, PlannedDataset};
+use super::planned::{ColumnDatasets, Existing, PlannedDataset, PlannedTable};
 use crate::catalogue::Charset;
 use crate::codec::Compression;
 use crate::dialects::hep001::names::{

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef};
 use parking_lot::Mutex;
 
 use super::cells::{self, CellEncoding, Failure};
-use super::plan::{ColumnDatasets, PlannedColumn, PlannedDataset, StandsFor};
+use super::planned::{ColumnDatasets, PlannedColumn, PlannedDataset, StandsFor};
 use crate::codec::{Compression, Packer};
 use crate::h5::ElementPayload;
 use crate::table::NestedJson;

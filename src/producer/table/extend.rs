@@ -8,10 +8,11 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Fields};
 
-use super::PlannedTable;
 use super::cells::{CellEncoding, item_of};
 use super::options::Options;
-use super::plan::{ColumnDatasets, PlannedColumn, PlannedDataset, StandsFor};
+use super::planned::{
+    ColumnDatasets, Existing, KnownLabels, PlannedColumn, PlannedDataset, PlannedTable, Resumed, StandsFor,
+};
 use super::types;
 use crate::catalogue::{
     ByteOrder, Class, Dataset, Datatype, Fill as StoredFill, FloatFormat, Group, Layout, Object, Padding, attribute,
@@ -31,44 +32,6 @@ use crate::table::{self, Column, NestedJson};
 
 /// Largest chunk to rewrite, in bytes.
 const MOST: u64 = 64 << 20;
-
-/// Where new elements of an existing dataset begin.
-#[derive(Clone, Debug)]
-pub(super) struct Resumed {
-    /// HDF5 path of the dataset.
-    pub path: Vec<u8>,
-    /// Extent of the dataset.
-    pub extent: u64,
-    /// First element to write: that of the chunk that is not full, or, for strings of variable length, the first new
-    /// one.
-    pub start: u64,
-    /// Existing elements from `start` on.
-    pub held: Vec<u8>,
-    /// In a dataset of offsets, the last offset.
-    pub last: u64,
-}
-
-/// A table to which rows are appended.
-#[derive(Clone, Debug)]
-pub(super) struct Existing {
-    /// Number of rows before the change.
-    pub rows: u64,
-    /// `GENERATION` of the table, if present.
-    pub generation: Option<u64>,
-    /// Number of search indexes that become stale.
-    pub indexes: usize,
-}
-
-/// The labels of an existing column of codes.
-#[derive(Clone, Debug)]
-pub(super) struct KnownLabels {
-    /// HDF5 path of the label set.
-    pub path: Vec<u8>,
-    /// Bytes that each label takes.
-    pub width: usize,
-    /// The labels, in the order of their codes.
-    pub labels: Vec<Box<str>>,
-}
 
 impl PlannedTable {
     /// Plans how to append rows with these fields to a table. Fields and columns belong together by name.

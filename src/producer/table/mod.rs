@@ -10,6 +10,7 @@
 //! | `fills` | lists candidates for fill values |
 //! | `cells` | converts arrays to stored elements |
 //! | `profile` | gathers the facts about values that planning needs |
+//! | `planned` | holds the plan of a table |
 //! | `plan` | plans how each column is stored |
 //! | `values` | chooses storage and fill values for values of fixed width |
 //! | `types` | names types, for attributes and for people |
@@ -24,6 +25,7 @@ mod extend;
 mod fills;
 mod options;
 mod plan;
+mod planned;
 mod profile;
 mod types;
 mod values;
@@ -37,32 +39,18 @@ pub use self::cells::Failure;
 pub use self::commit::TableWriter;
 pub use self::encode::{ColumnEncoder, Encoded, EncodedPiece};
 pub use self::options::Options;
+pub use self::planned::PlannedTable;
 pub use self::profile::Profile;
 
 use self::encode::SharedPackers;
-use self::extend::Existing;
-use self::plan::{PlannedColumn, Planner};
-use super::options::Revision;
+use self::plan::Planner;
+use self::planned::PlannedColumn;
 use crate::codec::Compression;
 use crate::h5::steps::References;
+use crate::producer::options::Revision;
 
 /// Fewest bytes that a chunk may be limited to, however many columns there are.
 const LEAST_CHUNK: u64 = 8192;
-
-/// A planned table: how each of its columns is stored.
-#[derive(Debug)]
-pub struct PlannedTable {
-    columns: Vec<PlannedColumn>,
-    /// Positions of the columns that label rows.
-    labels: Vec<usize>,
-    revision: Revision,
-    references: References,
-    is_compressed: bool,
-    /// HDF5 path of the table.
-    path: String,
-    /// The existing table. `None`: a new one is written.
-    existing: Option<Existing>,
-}
 
 /// Why a table cannot be written.
 #[derive(Clone, Debug)]

@@ -1,16 +1,14 @@
 //! Plans the storage of each column.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use arrow_schema::{DataType, Field};
 
 use super::cells::{CellEncoding, item_of};
-use super::extend::{KnownLabels, Resumed};
 use super::options::{Options, TextStorage};
+use super::planned::{ChosenStorage, ColumnDatasets, PlannedColumn, PlannedDataset, StandsFor};
 use super::profile::Profile;
 use super::types;
-use super::values::ChosenStorage;
 use crate::catalogue::Charset;
 use crate::codec::Compression;
 use crate::dialects::hep001::names::{ARROW_TYPE, RESERVED};
@@ -42,133 +40,6 @@ const SOME_TIMES: u64 = 8;
 
 /// Longest text that gets a fixed width, in bytes.
 pub(super) const LONGEST: usize = 1 << 16;
-
-/// A planned dataset.
-#[derive(Clone, Debug)]
-pub(super) struct PlannedDataset {
-    /// Number of the dataset among those of the table.
-    pub number: usize,
-    /// Type of the dataset's elements.
-    pub element: ElementType,
-    /// Bytes of an element.
-    pub width: usize,
-    /// Fill value of the dataset.
-    pub fill: FillSetting,
-    /// Number of elements in a chunk.
-    pub chunk: u64,
-    /// Whether bytes are shuffled before compression.
-    pub shuffles: bool,
-    /// How chunks are compressed.
-    pub compression: Compression,
-    /// Attributes of the dataset, if it lies inside lists; those of a column are in [`PlannedColumn`].
-    pub attributes: Vec<(&'static str, String)>,
-    /// Where new elements begin in an existing dataset. `None`: the dataset is new.
-    pub resumed: Option<Arc<Resumed>>,
-}
-
-impl PlannedDataset {
-    /// The element that stands for null. `None`: no element does, or it is a string of variable length.
-    pub fn fill(&self) -> Option<&[u8]> {
-        match &self.fill {
-            FillSetting::Bytes(bytes) => Some(bytes),
-            _ => None,
-        }
-    }
-}
-
-/// The datasets that hold a column.
-#[derive(Clone, Debug)]
-pub(super) enum ColumnDatasets {
-    /// One dataset, with one value per element.
-    Cells(PlannedDataset, CellEncoding),
-    /// Codes of labels, and whether the order of the labels means something.
-    Codes(PlannedDataset, bool),
-    /// Strings of variable length.
-    Strings(PlannedDataset),
-    /// Lists: a dataset of end offsets, one that masks null lists, and those of the items.
-    Lists { offsets: PlannedDataset, mask: Option<PlannedDataset>, items: Box<ColumnDatasets> },
-    /// Texts or bytes of any length: a dataset of end offsets, one that masks null texts, and one of bytes. With
-    /// `stands_for`, this is a list of bytes whose attribute names the type; otherwise `STRING_VALUES`, which cannot be
-    /// a column.
-    Texts {
-        offsets: PlannedDataset,
-        mask: Option<PlannedDataset>,
-        bytes: PlannedDataset,
-        stands_for: Option<StandsFor>,
-    },
-}
-
-/// The type that lists of bytes stand for.
-#[derive(Clone, Debug)]
-pub(super) enum StandsFor {
-    Text,
-    Bytes,
-    Json(NestedJson),
-}
-
-impl StandsFor {
-    /// The value of the attribute `arrow_type`.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Text => "utf8".into(),
-            Self::Bytes => "binary".into(),
-            Self::Json(json) => json.name(),
-        }
-    }
-}
-
-impl ColumnDatasets {
-    /// Whether the column is a group of datasets, which can hold rows of any length.
-    pub fn is_group(&self) -> bool {
-        matches!(self, Self::Lists { .. } | Self::Texts { .. })
-    }
-
-    /// Bytes that a row takes before compression, without the items of lists.
-    fn row_bytes(&self) -> u64 {
-        match self {
-            Self::Cells(part, _) | Self::Strings(part) | Self::Codes(part, _) => part.width as u64,
-            Self::Lists { .. } | Self::Texts { .. } => 9,
-        }
-    }
-
-    /// Calls `see` with each dataset.
-    pub fn each(&self, see: &mut dyn FnMut(&PlannedDataset)) {
-        match self {
-            Self::Cells(part, _) | Self::Codes(part, _) | Self::Strings(part) => see(part),
-            Self::Lists { offsets, mask, items } => {
-                see(offsets);
-                mask.iter().for_each(&mut *see);
-                items.each(see);
-            }
-            Self::Texts { offsets, mask, bytes, .. } => {
-                see(offsets);
-                mask.iter().for_each(&mut *see);
-                see(bytes);
-            }
-        }
-    }
-}
-
-/// A planned column.
-#[derive(Clone, Debug)]
-pub(super) struct PlannedColumn {
-    /// Name of the column.
-    pub name: String,
-    /// The datasets that hold it.
-    pub shape: ColumnDatasets,
-    /// Attributes of its dataset or group.
-    pub attributes: Vec<(String, AttributeValue)>,
-    /// Whether all its values were known when it was planned.
-    pub is_known: bool,
-    /// How it is stored, and what stands for missing values, described for a user.
-    pub stored: String,
-    /// A choice that a user may want to know.
-    pub note: Option<String>,
-    /// Bytes that a row takes before compression, without the items of lists.
-    pub row_bytes: u64,
-    /// Labels that an existing column of codes already has. `None`: the column is new, or has no codes.
-    pub known: Option<KnownLabels>,
-}
 
 /// Plans the columns of a table.
 pub(super) struct Planner<'a> {
@@ -247,7 +118,7 @@ impl<'a> Planner<'a> {
                 attributes.push((key.to_owned(), AttributeValue::utf8(&value)));
             }
         }
-        let (stored, row_bytes) = (types::told(&shape, missing.as_deref()), shape.row_bytes());
+        let (stored, row_bytes) = (shape.told(missing.as_deref()), shape.row_bytes());
         Ok(PlannedColumn {
             name: name.clone(),
             shape,

@@ -2,9 +2,6 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
-use super::plan::{ColumnDatasets, PlannedDataset, StandsFor};
-use crate::h5::element::ElementType;
-
 /// The type of the values that a dictionary or run-end encoding holds; any other type is returned as it is.
 pub(super) fn plain(data_type: &DataType) -> &DataType {
     match data_type {
@@ -40,34 +37,6 @@ pub(super) fn units(data_type: &DataType) -> Option<String> {
         DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => short(unit).into(),
         _ => return None,
     })
-}
-
-/// Describes for a user how a column is stored, and what stands for missing values.
-pub(super) fn told(shape: &ColumnDatasets, missing: Option<&str>) -> String {
-    match shape {
-        ColumnDatasets::Cells(part, _) | ColumnDatasets::Strings(part) => {
-            let missing = missing.unwrap_or("none");
-            format!("{}, missing {missing}, chunks of {}", element(part), part.chunk)
-        }
-        ColumnDatasets::Codes(part, _) => format!("{} codes of labels, chunks of {}", element(part), part.chunk),
-        ColumnDatasets::Lists { items, .. } => format!("lists of {}", told(items, None)),
-        ColumnDatasets::Texts { stands_for: Some(StandsFor::Json(json)), .. } => json.name(),
-        ColumnDatasets::Texts { .. } => "bytes of any length".to_owned(),
-    }
-}
-
-fn element(part: &PlannedDataset) -> String {
-    match &part.element {
-        ElementType::Signed(width) => format!("int{}", u32::from(*width) * 8),
-        ElementType::Unsigned(width) => format!("uint{}", u32::from(*width) * 8),
-        ElementType::Float(width) => format!("float{}", u32::from(*width) * 8),
-        ElementType::Text { size, .. } => format!("string[{size}]"),
-        ElementType::VariableText => "strings of variable length".to_owned(),
-        ElementType::Opaque(size) => format!("opaque[{size}]"),
-        ElementType::Enum { members, .. } => format!("enum of {}", members.len()),
-        ElementType::Compound(fields) => format!("compound of {}", fields.len()),
-        ElementType::Array(_, count) => format!("array[{count}]"),
-    }
 }
 
 fn short(unit: &TimeUnit) -> &'static str {

@@ -6,32 +6,12 @@ use super::cells::CellEncoding;
 use super::fills::{self, RangeEnd};
 use super::options::NullPolicy;
 use super::plan::{LONGEST, Planner};
+use super::planned::ChosenStorage;
 use super::profile::Profile;
 use super::types;
 use crate::catalogue::Charset;
 use crate::h5::element::{AttributeValue, ElementType, FillSetting};
 use crate::producer::boolean;
-
-/// How to store the values of a dataset.
-pub(super) struct ChosenStorage {
-    pub element: ElementType,
-    pub cells: CellEncoding,
-    pub fill: FillSetting,
-    /// The least and the greatest value, to be stated if the fill value is not the usual one.
-    pub valid: Option<[AttributeValue; 2]>,
-    /// Name of the Arrow type, if HDF5's type does not imply it.
-    pub arrow_type: Option<String>,
-    pub units: Option<String>,
-    pub note: Option<String>,
-    /// The fill value, described for a user.
-    pub missing: String,
-}
-
-impl ChosenStorage {
-    pub fn new(element: ElementType, cells: CellEncoding, fill: FillSetting, missing: impl Into<String>) -> Self {
-        Self { element, cells, fill, valid: None, arrow_type: None, units: None, note: None, missing: missing.into() }
-    }
-}
 
 impl Planner<'_> {
     /// Chooses how to store values of fixed width.
