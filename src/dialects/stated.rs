@@ -8,7 +8,9 @@ use arrow_schema::DataType;
 use half::f16;
 
 use super::attributes::strings;
-use super::{Checks, Dialect, hep001, netcdf};
+use super::hep001::names::DIALECT as HEP001;
+use super::netcdf::rules::DIALECT as NETCDF;
+use super::{Checks, Dialect};
 use crate::catalogue::{
     Attribute, ByteOrder, Class, Dataset, Datatype, Descriptor, Elements, Fill, FloatFormat, attribute,
 };
@@ -241,8 +243,7 @@ pub fn look(table: Table, checks: Checks) -> Table {
     let mut table = table;
     // For netCDF variables, another rule covers this. In HEP001, an HDF5 fill value takes precedence over the
     // attribute.
-    let (is_of_netcdf, is_of_hep001) =
-        (table.dialect == netcdf::Netcdf::NAME, table.dialect == hep001::Hep001.about().name);
+    let (is_of_netcdf, is_of_hep001) = (table.dialect == NETCDF, table.dialect == HEP001);
     for column in table.columns.iter_mut().filter(|_| !is_of_netcdf) {
         let Some(dataset) = column.dataset.as_deref() else { continue };
         if is_of_hep001 && matches!(dataset.fill, Fill::Explicit(_)) {
@@ -268,7 +269,7 @@ pub fn look(table: Table, checks: Checks) -> Table {
 /// Makes a finding on a dataset at `path` that `dialect` shows as files, if it has a stated value that no element
 /// equals.
 pub fn of_array(path: &str, dataset: &Dataset, dialect: &dyn Dialect) -> Option<Finding> {
-    let is_of_netcdf = dialect.about().name == netcdf::Netcdf::NAME;
+    let is_of_netcdf = dialect.about().name == NETCDF;
     let unfit = unfit(&dataset.datatype, &dataset.attributes).filter(|_| !is_of_netcdf)?;
     Some(Finding::new(path, &FILL, unfit.found))
 }

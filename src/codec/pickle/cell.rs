@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use half::f16;
 
-use super::shapes;
 use super::tokens::{self, PickleOpcode, PickleTextEncoding, PythonContainer, Tokens};
+use crate::calendar;
 
 /// Most bytes of a decimal number.
 const LONGEST_DECIMAL: usize = 1000;
@@ -294,7 +294,7 @@ pub(super) fn content(token: PickleOpcode<'_>) -> Option<&[u8]> {
 
 /// Days since 1970 of a `datetime.date`.
 pub(super) fn date(token: PickleOpcode<'_>) -> Option<i32> {
-    shapes::day(content(token)?)?.try_into().ok()
+    days(content(token)?)?.try_into().ok()
 }
 
 /// Microseconds since 1970 of a `datetime.datetime`, whose bytes are: those of a date, with a flag in the month for the
@@ -303,7 +303,7 @@ pub(super) fn date(token: PickleOpcode<'_>) -> Option<i32> {
 pub(super) fn micros(token: PickleOpcode<'_>) -> Option<i64> {
     let [high, low, month, day, hour, minute, second, rest @ ..] = content(token)? else { return None };
     let [first, middle, last] = *rest else { return None };
-    let days = shapes::day(&[*high, *low, month & 0x7f, *day])?;
+    let days = days(&[*high, *low, month & 0x7f, *day])?;
     let micros = u32::from_be_bytes([0, first, middle, last]);
     let seconds = (i64::from(*hour) * 60 + i64::from(*minute)) * 60 + i64::from(*second);
     let is_time = *hour < 24 && *minute < 60 && *second < 60 && micros < 1_000_000;
@@ -321,4 +321,12 @@ pub(super) fn decimal(bytes: &[u8]) -> Option<CellKind> {
         [b'0'..=b'9', ..] if number.iter().all(|byte| b"0123456789.E+-".contains(byte)) => Some(CellKind::Decimal),
         _ => None,
     }
+}
+
+/// Days since 1970 from the bytes of a `datetime.date`: the year in two bytes, the most significant first, month and
+/// day. `None`: not a day; years of Python have one to four digits.
+pub(super) fn days(bytes: &[u8]) -> Option<i64> {
+    let [high, low, month, day] = *bytes else { return None };
+    let year = u16::from_be_bytes([high, low]);
+    (1..=9999).contains(&year).then(|| calendar::day(year.into(), month.into(), day.into()))?
 }

@@ -7,7 +7,7 @@ use arrow_array::temporal_conversions::as_datetime_with_timezone;
 use arrow_array::types::TimestampSecondType;
 use serde_json::Value as Json;
 
-use super::cell::{CellForm, PickledCell};
+use super::cell::{CellForm, PickledCell, days};
 use super::tree::{PickleNode, PickleValue, VALUES};
 use crate::calendar::{self, DAY};
 
@@ -84,7 +84,7 @@ fn called(value: PickleValue<'_>) -> Option<PandasLabel<'_>> {
         Some(PandasLabel::Timestamp { value: integer(0)?, per_second, zone })
     };
     match (module, name.as_str()) {
-        ("datetime", "date") => day(&bytes(arguments.item(0)?)?).map(PandasLabel::Date),
+        ("datetime", "date") => days(&bytes(arguments.item(0)?)?).map(PandasLabel::Date),
         ("_codecs" | "__builtin__" | "builtins", _) => bytes(value).map(PandasLabel::Bytes),
         ("numpy._core.multiarray" | "numpy.core.multiarray", "scalar") => scalar(arguments),
         _ if !module.starts_with("pandas.") && module != "pandas" => None,
@@ -483,12 +483,4 @@ fn offset(seconds: i64) -> Option<String> {
         _ if seconds % 60 != 0 || minutes >= 24 * 60 => None,
         _ => Some(format!("{}{:02}:{:02}", if seconds < 0 { '-' } else { '+' }, minutes / 60, minutes % 60)),
     }
-}
-
-/// Days since 1970 from the bytes of a `datetime.date`: the year in two bytes, the most significant first, month and
-/// day. `None`: not a day; years of Python have one to four digits.
-pub(super) fn day(bytes: &[u8]) -> Option<i64> {
-    let [high, low, month, day] = *bytes else { return None };
-    let year = u16::from_be_bytes([high, low]);
-    (1..=9999).contains(&year).then(|| calendar::day(year.into(), month.into(), day.into()))?
 }

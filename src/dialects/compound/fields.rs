@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use super::indexes::Covered;
-use super::reading::{self, read_as};
+use super::reading::{self, part_of, read_as};
 use super::recognition::System;
 use super::rules;
 use crate::catalogue::{Attribute, Class, ColumnId, CompoundField, Dataset, Datatype, Elements, Fill, attribute};
@@ -189,14 +189,6 @@ pub(super) fn covered<'a>(
     // PyTables does not know the attribute, and sorts such values among the others.
     let reordered = states_missing.then_some("some of its values stand for missing ones");
     Some(Covered { column, below: below.to_vec(), values, reordered, missing: Box::new(|_| FillTest::none()) })
-}
-
-/// Describes a part of each element as a dataset of its own.
-pub(in crate::dialects) fn part_of(dataset: &Dataset, datatype: &Datatype, fill: Fill) -> Arc<Dataset> {
-    let described = dataset.described(|part| {
-        (part.datatype, part.fill, part.attributes) = (datatype.clone(), fill, Arc::default());
-    });
-    Arc::new(described)
 }
 
 /// The fields as the attributes of a dataset describe them, by number in display order: `FIELD_0_NAME`,

@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::fields::part_of;
-use super::reading::read_as;
+use super::reading::{part_of, read_as};
 use super::recognition::System;
 use super::rules;
 use crate::catalogue::{Class, Dataset, Datatype, Group, Object, ObjectId, join};

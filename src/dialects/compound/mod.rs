@@ -23,9 +23,9 @@ use std::sync::Arc;
 
 use bstr::ByteSlice;
 
-pub(super) use self::fields::{part_of, rows_of_part};
+pub(super) use self::fields::rows_of_part;
 pub(super) use self::indexes::{Covered, Indexed};
-pub(super) use self::reading::{in_order, read_as};
+pub(super) use self::reading::{in_order, part_of, read_as};
 use self::recognition::INDEXES_OF;
 pub(super) use self::recognition::{System, is_record};
 use super::attributes::{integer, text, unsigned};

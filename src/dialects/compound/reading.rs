@@ -1,8 +1,10 @@
 //! Interprets the datatypes of a file as the library that wrote it does.
 
+use std::sync::Arc;
+
 use super::recognition::System;
 use crate::calendar::SECOND;
-use crate::catalogue::{ByteOrder, Class, CompoundField, Datatype, Padding};
+use crate::catalogue::{ByteOrder, Class, CompoundField, Dataset, Datatype, Fill, Padding};
 
 /// The type as which to read elements of a stored type. PyTables gives some types a meaning beyond HDF5's:
 ///
@@ -62,6 +64,14 @@ pub(in crate::dialects) fn in_order(fields: &[CompoundField], system: System) ->
         fields.sort_by_key(|field| field.offset);
     }
     fields.into_iter()
+}
+
+/// Describes a part of each element as a dataset of its own.
+pub(in crate::dialects) fn part_of(dataset: &Dataset, datatype: &Datatype, fill: Fill) -> Arc<Dataset> {
+    let described = dataset.described(|part| {
+        (part.datatype, part.fill, part.attributes) = (datatype.clone(), fill, Arc::default());
+    });
+    Arc::new(described)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use super::columns::{elements, is_text, padded};
 use super::dimensions::{
     CoordinateVariable, DimensionNames, DimensionScope, Dimensions, MOST_COLUMNS, Variable, column_names,
 };
-use super::{MOST_FINDINGS, Netcdf, label_of, rules};
+use super::{MOST_FINDINGS, label_of, rules};
 use crate::catalogue::{ColumnId, Dataset, Object, ObjectId, attribute, join, product};
 use crate::dialects::attributes::text;
 use crate::dialects::{compound, datasets, scales};
@@ -161,7 +161,7 @@ pub(super) fn table(
         findings,
         categories: spread.categories,
         columns,
-        ..Table::empty(path, Netcdf::NAME)
+        ..Table::empty(path, rules::DIALECT)
     }
 }
 

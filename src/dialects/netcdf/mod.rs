@@ -21,7 +21,7 @@ mod columns;
 mod conventions;
 mod dimensions;
 mod grids;
-mod rules;
+pub(super) mod rules;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -55,14 +55,12 @@ pub struct Netcdf {
 }
 
 impl Netcdf {
-    pub(super) const NAME: &str = "netCDF-4";
-
     fn grids<'a>(&self, dimensions: &Dimensions<'a>) -> Vec<VariableGrid<'a>> {
         if self.grids { grids::of(dimensions) } else { Vec::new() }
     }
 }
 
-static ABOUT: About = About { rules: rules::ALL, attributes: &ATTRIBUTES, ..About::named(Netcdf::NAME) };
+static ABOUT: About = About { rules: rules::ALL, attributes: &ATTRIBUTES, ..About::named(rules::DIALECT) };
 
 impl Dialect for Netcdf {
     fn about(&self) -> &'static About {
@@ -285,6 +283,6 @@ fn table(place: &DimensionScope<'_>, path: &str, set: &RowSet, name: &BString) -
         rows: set.rows,
         columns,
         findings,
-        ..Table::empty(path, Netcdf::NAME)
+        ..Table::empty(path, rules::DIALECT)
     }
 }

@@ -1,5 +1,8 @@
 //! The rules of netCDF-4 and CF.
 
+/// Name of the dialect, for `metadata.json`.
+pub const DIALECT: &str = "netCDF-4";
+
 crate::table::rules! {
     LENGTH: Warning "netcdf/length" []
         "netCDF-4: variables on a dimension have its length" => "write the values that are missing";

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 
-use super::plan::MOST_LEVELS;
 use crate::codec::pickle::PandasLabel;
 use crate::table::{NameAxis, NameKind, NameLevel};
+
+/// Most levels that an axis may have.
+pub(super) const MOST_LEVELS: usize = 1000;
 
 /// Collects the types of the labels of an axis, level by level.
 #[derive(Debug, Default)]

@@ -10,10 +10,10 @@ use arrow_schema::DataType;
 use bstr::BString;
 use serde_json::Value as Json;
 
-use super::axis::Kinds;
+use super::axis::{Kinds, MOST_LEVELS};
 use super::encoding::StatedEncoding;
 use super::objects::{InferredType, ObjectBlock, ObjectRows, is_pickle};
-use super::plan::{MOST_LEVELS, MOST_NAMES};
+use super::plan::MOST_NAMES;
 use super::stored::PandasAttribute;
 use super::values::{self, ColumnContent};
 use super::{Pandas, rules};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::axis::Kinds;
+use super::axis::{Kinds, MOST_LEVELS};
 use super::rules;
 use super::stored::PandasAttribute;
 use crate::catalogue::{Attribute, Class, CompoundField, Datatype, product};
@@ -17,9 +17,6 @@ const MOST_UNNAMED: u64 = 10_000;
 pub(super) const MOST_NAMES: usize = 64 << 20;
 /// Bytes that a label takes besides its text.
 const OF_A_NAME: usize = 64;
-
-/// Most levels that an axis may have.
-pub(super) const MOST_LEVELS: usize = 1000;
 
 /// A column of a frame: a field, or an element of one.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use sha2::{Digest, Sha256};
 
-use super::history::{NEWEST_DATA, VersionsGroup, member};
+use super::history::{LARGEST_INDEX, NEWEST_DATA, VersionsGroup, member};
 use super::{STORE, finding, rules};
 use crate::activity::{Unit, Work};
 use crate::catalogue::{self, Class, Layout, Object, Target, join, product};
@@ -17,9 +17,6 @@ use crate::dialects::attributes::integer;
 use crate::source::Interrupt;
 use crate::store::{Error, File, Rows, StoredDataset, StoredStrings};
 use crate::table::{Finding, UNREADABLE};
-
-/// The attribute of a table of hashes that states how many of its records are in use.
-pub(super) const LARGEST_INDEX: &str = "largest_index";
 
 /// Bytes of a hash in a record.
 const HASH: u64 = 32;

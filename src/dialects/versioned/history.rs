@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime};
 
 use bstr::{BString, ByteSlice};
 
-use super::hashes::LARGEST_INDEX;
 use super::rules;
 use super::{BELOW, STORE, finding};
 use crate::calendar;
@@ -25,6 +24,8 @@ const DATA_VERSION: &str = "data_version";
 const PREVIOUS: &str = "prev_version";
 const COMMITTED: &str = "committed";
 const TIMESTAMP: &str = "timestamp";
+/// The attribute of a table of hashes that states how many of its records are in use.
+pub(super) const LARGEST_INDEX: &str = "largest_index";
 
 /// Names of the attributes that the library uses.
 pub(super) const ATTRIBUTES: [&str; 8] =

@@ -6,15 +6,13 @@ use std::io;
 
 use rustix::system::uname;
 
-use super::checks::{check_device, helper};
-
 /// The first Linux in which a user may mount FUSE in a namespace: its number, major and minor.
-const FIRST_LINUX: (u32, u32) = (4, 18);
+pub(super) const FIRST_LINUX: (u32, u32) = (4, 18);
 
-const MAX_NAMESPACES: &str = "user.max_user_namespaces";
-const MAX_MOUNT_NAMESPACES: &str = "user.max_mnt_namespaces";
-const CLONE: &str = "kernel.unprivileged_userns_clone";
-const APPARMOR: &str = "kernel.apparmor_restrict_unprivileged_userns";
+pub(super) const MAX_NAMESPACES: &str = "user.max_user_namespaces";
+pub(super) const MAX_MOUNT_NAMESPACES: &str = "user.max_mnt_namespaces";
+pub(super) const CLONE: &str = "kernel.unprivileged_userns_clone";
+pub(super) const APPARMOR: &str = "kernel.apparmor_restrict_unprivileged_userns";
 
 /// Why the kernel refuses a namespace, or a mount in one. Its text says what allows it.
 #[derive(Debug)]
@@ -92,50 +90,21 @@ pub fn lock_of(error: io::Error) -> Lock {
     }
 }
 
-fn is_old(release: &str) -> bool {
+pub(super) fn is_old(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < FIRST_LINUX
 }
 
 /// Reads a setting of the kernel. `None`: this kernel has no such setting.
-fn setting(name: &str) -> Option<u64> {
+pub(super) fn setting(name: &str) -> Option<u64> {
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// Whether a filter of system calls binds this process.
-fn has_filter() -> bool {
+pub(super) fn has_filter() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
-}
-
-/// One precondition of a mount.
-pub struct Precondition {
-    /// Its name.
-    pub name: String,
-    /// Whether it holds.
-    pub holds: bool,
-}
-
-/// The preconditions of a mount without rights, as far as they can be read off this system.
-pub fn preconditions() -> Vec<Precondition> {
-    let release = uname().release().to_string_lossy().into_owned();
-    let mut list = vec![
-        Precondition {
-            name: format!("Linux {}.{} or later: {release}", FIRST_LINUX.0, FIRST_LINUX.1),
-            holds: !is_old(&release),
-        },
-        Precondition { name: "/dev/fuse can be opened".to_owned(), holds: check_device().is_ok() },
-    ];
-    // Of the first settings, 0 forbids namespaces; of the last one, it allows them.
-    let settings = [(MAX_NAMESPACES, true), (MAX_MOUNT_NAMESPACES, true), (CLONE, true), (APPARMOR, false)];
-    list.extend(settings.into_iter().filter_map(|(name, wants_positive)| {
-        let value = setting(name)?;
-        Some(Precondition { name: format!("{name} allows namespaces: {value}"), holds: (value > 0) == wants_positive })
-    }));
-    list.push(Precondition { name: "system calls are not filtered (seccomp)".to_owned(), holds: !has_filter() });
-    list.push(Precondition { name: "fusermount3, the other way to mount".to_owned(), holds: helper().is_some() });
-    list
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod detach;
 mod error;
 mod locks;
 pub mod namespace;
+mod preconditions;
 
 use std::fs;
 use std::io;
@@ -28,7 +29,8 @@ pub use checks::helper;
 use checks::{check_address_space, refusal};
 use detach::detach;
 pub use error::MountError;
-pub use locks::{Lock, preconditions};
+pub use locks::Lock;
+pub use preconditions::preconditions;
 
 /// The helper that mounts and unmounts for ordinary users.
 const HELPER: &str = "fusermount3";

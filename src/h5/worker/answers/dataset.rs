@@ -8,13 +8,12 @@ use bstr::BString;
 use super::attribute::OF_ONE;
 use super::grid::ListedGrid;
 use super::listed::ListedChunks;
-use super::mapping::names;
 use crate::catalogue::{
     Attribute, Chunk, Class, Dataset, DatasetDescription, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK,
     VirtualSource,
 };
 use crate::codec::structure::mapped::{MappingList, StoredFill};
-use crate::h5::library::{FailureReason, Id, check, ffi};
+use crate::h5::library::{FailureReason, Id, check, ffi, text};
 use crate::h5::protocol::{PAGE, WorkerAnswer, WorkerRefusal, printable};
 use crate::h5::worker::session::WorkerSession;
 use crate::h5::worker::values::{Aligned, Dataspace, ElementConversion, HeapOutput, describe, reclaim};
@@ -354,6 +353,15 @@ fn external_files(dcpl: &Id) -> Result<Vec<BString>, FailureReason> {
             }
         })
         .collect()
+}
+
+/// The target file and dataset of a mapping in a creation list.
+pub(super) fn names(dcpl: &Id, index: usize) -> Result<(BString, BString), FailureReason> {
+    // SAFETY: an open property list (so below); `text` gives a buffer with its size.
+    let file = text(|buffer, size| unsafe { ffi::H5Pget_virtual_filename(dcpl.raw(), index, buffer, size) })?;
+    // SAFETY: as above.
+    let dataset = text(|buffer, size| unsafe { ffi::H5Pget_virtual_dsetname(dcpl.raw(), index, buffer, size) })?;
+    Ok((file, dataset))
 }
 
 fn virtual_sources(dcpl: &Id) -> Result<Vec<VirtualSource>, FailureReason> {

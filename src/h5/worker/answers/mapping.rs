@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use bstr::BString;
 
-use super::dataset::layout;
+use super::dataset::{layout, names};
 use crate::catalogue::{Layout, MappedSource, Mapping, ObjectId, product};
 use crate::codec::structure::mapped::VirtualDataset;
 use crate::codec::structure::{Area, ElementSelection};
-use crate::h5::library::{FailureReason, Id, check, ffi, text};
+use crate::h5::library::{FailureReason, Id, check, ffi};
 use crate::h5::protocol::{MAX_SOURCE_PATHS, MAX_SOURCES, PAGE, WorkerAnswer, WorkerRefusal};
 use crate::h5::worker::address::address_of;
 use crate::h5::worker::kept::{MappedDataset, MappedDatasets, MappingWalk, VirtualMappings};
@@ -160,15 +160,6 @@ impl WorkerSession {
         walk.sources.by_path.insert(path, number);
         Ok(number)
     }
-}
-
-/// The target file and dataset of a mapping in a creation list.
-pub(super) fn names(dcpl: &Id, index: usize) -> Result<(BString, BString), FailureReason> {
-    // SAFETY: an open property list (so below); `text` gives a buffer with its size.
-    let file = text(|buffer, size| unsafe { ffi::H5Pget_virtual_filename(dcpl.raw(), index, buffer, size) })?;
-    // SAFETY: as above.
-    let dataset = text(|buffer, size| unsafe { ffi::H5Pget_virtual_dsetname(dcpl.raw(), index, buffer, size) })?;
-    Ok((file, dataset))
 }
 
 impl ElementSelection {
