@@ -1,5 +1,6 @@
 //! The layers of the crate: imports run downwards only, `fuser` has one user, `unsafe` has its places.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,37 @@ const WORDS_OF_DIALECTS: [&str; 14] = [
     "NROWS",
     "SOURCE_NROWS",
     "SOURCE_GENERATION",
+];
+
+/// Files that import each other in a circle. None may join them.
+const IN_CIRCLES: [&str; 27] = [
+    "cli/options",
+    "cli/place",
+    "cli/reporting",
+    "cli/tables",
+    "formats/trevni/avro",
+    "formats/trevni/blocks",
+    "formats/trevni/file",
+    "formats/trevni/rows",
+    "formats/trevni/table",
+    "session/datasets",
+    "session/datasets/lookup",
+    "session/datasets/part",
+    "session/datasets/survey",
+    "session/described",
+    "session/directory",
+    "session/files",
+    "session/pages",
+    "session/selections",
+    "session/sources",
+    "session/spot",
+    "session/walk",
+    "views/page/look/edges",
+    "views/page/look/values",
+    "views/parquet/body/leaf",
+    "views/parquet/body/squeezed",
+    "views/parquet/footer/column_index",
+    "views/parquet/footer/summary",
 ];
 
 /// Code without its tests: up to a module of them in the file, and no file of a `tests` folder.
@@ -245,4 +277,108 @@ fn the_page_on_dialects_quotes_the_code() {
     for block in blocks {
         assert!(quoted.iter().any(|code| code.contains(block)), "quoted from nowhere:\n{block}");
     }
+}
+
+/// A file as a module: the names that lead to it from the root of the crate.
+type Module = Vec<String>;
+
+fn module_of(file: &File) -> Module {
+    let below = file.path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap().with_extension("");
+    let names = below.iter().map(|name| name.to_string_lossy().into_owned());
+    names.filter(|name| name != "mod" && name != "lib").collect()
+}
+
+/// The paths in the tree of a `use`: `a::{b, c::d}` has two.
+fn paths_in(tree: &str, above: &[String], found: &mut Vec<Module>) {
+    let (head, below) = tree.split_once('{').map_or((tree, None), |(head, below)| (head, Some(below)));
+    let names = head.split(" as ").next().unwrap().split("::").map(|name| name.trim().to_owned());
+    let mut path = [above, &names.filter(|name| !name.is_empty()).collect::<Vec<_>>()].concat();
+    let Some(below) = below else {
+        path.pop_if(|name| name == "self");
+        return found.push(path);
+    };
+    let mut depth = 0;
+    let parts = below.strip_suffix('}').unwrap_or(below).split(|c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth == 0
+    });
+    parts.for_each(|part| paths_in(part, &path, found));
+}
+
+/// The paths that a file names, in imports and elsewhere.
+fn paths_of(file: &File) -> Vec<Module> {
+    let (mut found, mut tree) = (Vec::new(), String::new());
+    for (_, line) in &file.lines {
+        let line = line.trim();
+        let begins = ["use ", "pub use ", "pub(crate) use ", "pub(super) use "];
+        match begins.iter().find_map(|begin| line.strip_prefix(begin)) {
+            Some(first) => tree.push_str(first),
+            None if !tree.is_empty() => tree.push_str(line),
+            None => {
+                let words = line.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+                words.filter(|word| word.contains("::")).for_each(|word| paths_in(word, &[], &mut found));
+            }
+        }
+        if let Some(whole) = tree.strip_suffix(';') {
+            paths_in(whole, &[], &mut found);
+            tree.clear();
+        }
+    }
+    found
+}
+
+/// The path from the root of the crate. `None`: it leads out of the crate, or begins with a name in scope.
+fn absolute(module: &[String], path: &[String], is_module: impl Fn(&[String]) -> bool) -> Option<Module> {
+    let above = path.iter().take_while(|name| *name == "super").count();
+    match path.first()?.as_str() {
+        "crate" => Some(path[1..].to_vec()),
+        "super" => Some([&module[..module.len().checked_sub(above)?], &path[above..]].concat()),
+        "self" => Some([module, &path[1..]].concat()),
+        child => is_module(&[module, &[child.to_owned()]].concat()).then(|| [module, path].concat()),
+    }
+}
+
+/// Files in a circle can only be understood together. Definitions in the `mod.rs` of an own folder do not count.
+#[test]
+fn no_file_joins_a_circle_of_imports() {
+    let files = files();
+    let named: BTreeMap<Module, Vec<Module>> = files.iter().map(|file| (module_of(file), paths_of(file))).collect();
+    let absolutes = named.iter().map(|(module, paths)| {
+        let paths = paths.iter().filter_map(|path| absolute(module, path, |path| named.contains_key(path)));
+        (module, paths.collect::<Vec<_>>())
+    });
+    let absolutes: BTreeMap<&Module, Vec<Module>> = absolutes.collect();
+    // The file that defines a path. Names that a file imports itself lead on.
+    let defines = |path: &Module| {
+        let mut path = path.clone();
+        for _ in 0..8 {
+            let length = (0..=path.len()).rev().find(|length| named.contains_key(&path[..*length]))?;
+            let (module, rest) = (path[..length].to_vec(), path[length..].to_vec());
+            let imported = |name: &String| absolutes[&module].iter().find(|import| import.last() == Some(name));
+            match rest.first().and_then(imported).filter(|import| !path.starts_with(import)) {
+                Some(import) => path = [import.as_slice(), &rest[1..]].concat(),
+                None => return Some(module),
+            }
+        }
+        None
+    };
+    let uses: BTreeMap<&Module, BTreeSet<Module>> = absolutes
+        .iter()
+        .map(|(module, paths)| {
+            (*module, paths.iter().filter_map(defines).filter(|used| !module.starts_with(used)).collect())
+        })
+        .collect();
+    let mut wrong = Vec::new();
+    for (module, direct) in &uses {
+        let mut met: BTreeSet<&Module> = direct.iter().collect();
+        let mut next: Vec<&Module> = met.iter().copied().collect();
+        while let Some(used) = next.pop().filter(|_| !met.contains(*module)) {
+            next.extend(uses[used].iter().filter(|used| met.insert(used)));
+        }
+        let name = module.join("/");
+        if met.contains(*module) && !IN_CIRCLES.contains(&name.as_str()) {
+            wrong.push(name);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
