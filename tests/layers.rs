@@ -32,7 +32,7 @@ const UNSAFE: [&str; 8] = [
     "src/fs/mount/namespace.rs",
     "src/h5/",
     "src/source/lease.rs",
-    "src/source/mod.rs",
+    "src/source/local.rs",
     "src/codec/shuffle.rs",
     "src/store/memory/allocator.rs",
     "src/store/memory/pages.rs",

@@ -20,7 +20,7 @@ use super::tables;
 use crate::activity::Unit;
 use crate::session::walk::{self, Astray, FollowedPath};
 use crate::session::{self, EntryKind, OpenError, Session, Settings, Spot};
-use crate::source::{Identity, Interrupt};
+use crate::source::{Interrupt, is_address};
 use crate::table::did_you_mean;
 use crate::views::printable;
 
@@ -118,11 +118,11 @@ impl RequestedPlace<'_> {
     pub fn find_settled(&self, interrupt: &Interrupt) -> Result<Place, Error> {
         let (source, _) = split(self.text);
         let end = Instant::now() + LONGEST_SETTLING;
-        let settled = || {
-            let metadata = std::fs::metadata(&source);
-            metadata.is_ok_and(|metadata| Identity::of(&metadata).is_settled_at(SystemTime::now()))
+        let settles = || {
+            let found = self.session.opener.stat(&source);
+            found.is_ok_and(|found| found.is_file() && !found.identity.is_settled_at(SystemTime::now()))
         };
-        while source.is_file() && !settled() && Instant::now() < end && !interrupt.is_raised() {
+        while settles() && Instant::now() < end && !interrupt.is_raised() {
             std::thread::sleep(Duration::from_millis(10));
         }
         self.find(interrupt)
@@ -150,14 +150,18 @@ pub(super) struct Place {
 }
 
 /// Splits `SOURCE[:path]` at the last colon that leaves the name of an existing file or folder. After a file, a slash
-/// separates as well, since shells complete names that way.
+/// separates as well, since shells complete names that way. An address is split at its last colon, without a look.
 pub(super) fn split(text: &OsStr) -> (PathBuf, BString) {
     let bytes = text.as_bytes();
     let source = |at: usize| Path::new(OsStr::from_bytes(&bytes[..at]));
-    if source(bytes.len()).exists() {
+    let is_address = is_address(Path::new(text));
+    if !is_address && source(bytes.len()).exists() {
         return (text.into(), BString::default());
     }
     let is_source = |at: &usize| match bytes[*at] {
+        // The first colons stand before the name of a host, and before its port.
+        b':' if is_address => source(*at).iter().nth(2).is_some(),
+        _ if is_address => false,
         b':' => source(*at).exists(),
         b'/' => source(*at).is_file(),
         _ => false,
@@ -359,5 +363,17 @@ mod tests {
         assert_eq!(split(&format!("{text}:run/columns")), (file.clone(), "run/columns".into()));
         assert_eq!(split(&format!("{text}/run/")), (file, "run".into()));
         assert_eq!(split("none:x"), ("none:x".into(), "".into()));
+    }
+
+    #[test]
+    fn the_path_in_an_object_begins_after_the_last_colon_behind_the_host() {
+        for (text, source, path) in [
+            ("s3://bucket/runs/a.h5", "s3://bucket/runs/a.h5", ""),
+            ("s3://bucket/a.h5:/run/t", "s3://bucket/a.h5", "run/t"),
+            ("http://host:80/a.h5", "http://host:80/a.h5", ""),
+            ("http://host:80/a:b.h5:t", "http://host:80/a:b.h5", "t"),
+        ] {
+            assert_eq!(split(text.as_ref()), (source.into(), path.into()));
+        }
     }
 }

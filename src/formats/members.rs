@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
 
-use crate::source::Source;
+use crate::source::{Interrupt, Source};
 
 /// Bytes at the beginning of a file in which to find the driver's name, which is after the superblock, or in its
 /// extension.
@@ -33,9 +33,9 @@ const MOST_OPENED: usize = 16;
 
 /// Describes a file that is a member, and how to join all members. `None`: it is not a member, or cannot be recognised
 /// as one.
-pub(super) fn of(source: &Source) -> Option<String> {
-    let path = source.path();
-    let beginning = beginning(source).unwrap_or_default();
+pub(super) fn of(source: &Source, interrupt: &Interrupt) -> Option<String> {
+    let (path, folder) = (source.path(), source.folder()?);
+    let beginning = beginning(source, interrupt).unwrap_or_default();
     if let Some(at) = beginning.find(b"NCSAmult") {
         return Some(split(path, &templates(&beginning[at..])));
     }
@@ -44,27 +44,26 @@ pub(super) fn of(source: &Source) -> Option<String> {
     }
     // Only the first member of a family has the name of the driver in it.
     let first = numbered(path, 0).and_then(|(_, first)| Source::open(&first).ok());
-    let first = first.filter(|first| first.path() != path).and_then(|first| self::beginning(&first));
+    let first = first.filter(|first| first.path() != path).and_then(|first| self::beginning(&first, interrupt));
     if first.is_some_and(|first| first.contains_str(b"NCSAfami")) {
         return Some(family(path));
     }
-    beside(path).map(|templates| split(path, &templates))
+    beside(path, folder, interrupt).map(|templates| split(path, &templates))
 }
 
 /// Finds the metadata member that belongs to a data member: a sibling file whose driver names it. Returns the suffixes
 /// of all members.
-fn beside(path: &Path) -> Option<Vec<Vec<u8>>> {
+fn beside(path: &Path, folder: &Path, interrupt: &Interrupt) -> Option<Vec<Vec<u8>>> {
     let name = path.file_name()?.as_bytes();
     let shared = &name[..name.iter().rposition(|byte| matches!(byte, b'-' | b'.')).filter(|at| *at > 0)?];
     // All names may have a further suffix in common: `a-r.h5`.
     let shared =
         shared.rfind_byteset(b"-").filter(|at| *at > 0 && name.ends_with(b".h5")).map_or(shared, |at| &shared[..at]);
-    let others =
-        std::fs::read_dir(path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")));
+    let others = std::fs::read_dir(folder);
     let named =
         others.ok()?.flatten().take(MOST_LISTED).filter(|other| other.file_name().as_bytes().starts_with(shared));
     named.take(MOST_OPENED).find_map(|other| {
-        let beginning = beginning(&Source::open(&other.path()).ok()?)?;
+        let beginning = beginning(&Source::open(&other.path()).ok()?, interrupt)?;
         let templates = templates(&beginning[beginning.find(b"NCSAmult")?..]);
         let of_other = templates.iter().find_map(|end| {
             let other = other.file_name();
@@ -86,9 +85,9 @@ fn templates(named: &[u8]) -> Vec<Vec<u8>> {
     if are_usual { suffixes } else { Vec::new() }
 }
 
-fn beginning(source: &Source) -> Option<Vec<u8>> {
+fn beginning(source: &Source, interrupt: &Interrupt) -> Option<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(source.identity().size.min(BEGINNING)).ok()?];
-    source.read_at(0, &mut bytes).ok()?;
+    source.read_at(0, &mut bytes, interrupt).ok()?;
     Some(bytes)
 }
 

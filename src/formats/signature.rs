@@ -2,7 +2,7 @@
 
 use super::{Format, members};
 use crate::codec::trevni;
-use crate::source::{Error, Source};
+use crate::source::{Error, Interrupt, Source};
 
 /// The HDF5 signature (format specification, II.A).
 const HDF5: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
@@ -22,20 +22,22 @@ const CLASSIC: &str = "; it is classic netCDF, which `nccopy -k nc4 OLD NEW` mak
 
 impl Format {
     /// Describes a file of an unknown format, in words to be appended to a message; empty if nothing is known about it.
-    pub fn relative(source: &Source) -> String {
+    pub fn relative(source: &Source, interrupt: &Interrupt) -> String {
         let relative = RELATIVES.iter().find(|(signature, _)| {
             let mut first = vec![0; signature.len()];
-            source.identity().size >= first.len() as u64 && source.read_at(0, &mut first).is_ok() && first == *signature
+            source.identity().size >= first.len() as u64
+                && source.read_at(0, &mut first, interrupt).is_ok()
+                && first == *signature
         });
         match relative {
             Some((_, what)) => (*what).into(),
-            None => Self::part(source).map_or_else(String::new, |what| format!("; it is {what}")),
+            None => Self::part(source, interrupt).map_or_else(String::new, |what| format!("; it is {what}")),
         }
     }
 
     /// Describes a file that is a member of a split HDF5 file. `None`: it is not one.
-    pub fn part(source: &Source) -> Option<String> {
-        members::of(source)
+    pub fn part(source: &Source, interrupt: &Interrupt) -> Option<String> {
+        members::of(source, interrupt)
     }
 
     /// Recognises the format of a file. `None`: it is unknown. The HDF5 signature may stand at byte 0, 512, 1024, 2048,
@@ -43,11 +45,11 @@ impl Format {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn of(source: &Source) -> Result<Option<Self>, Error> {
+    pub fn of(source: &Source, interrupt: &Interrupt) -> Result<Option<Self>, Error> {
         let size = source.identity().size;
         let mut first = [0; 4];
         if size >= first.len() as u64 {
-            source.read_at(0, &mut first)?;
+            source.read_at(0, &mut first, interrupt)?;
             let [magic @ .., version] = first;
             if magic == trevni::MAGIC && version <= LAST_VERSION {
                 return Ok(Some(Self::Trevni));
@@ -56,7 +58,7 @@ impl Format {
         let offsets = std::iter::once(0).chain((9..u64::BITS).map(|power| 1u64 << power));
         for offset in offsets.take_while(|offset| offset.saturating_add(HDF5.len() as u64) <= size) {
             let mut found = [0; HDF5.len()];
-            source.read_at(offset, &mut found)?;
+            source.read_at(offset, &mut found, interrupt)?;
             if found == *HDF5 {
                 return Ok(Some(Self::Hdf5));
             }
@@ -67,7 +69,13 @@ impl Format {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+
+    fn of(path: &Path) -> Option<Format> {
+        Format::of(&Source::open(path).unwrap(), &Interrupt::new()).unwrap()
+    }
 
     #[test]
     fn the_signature_is_found_where_the_format_allows_it() {
@@ -77,7 +85,7 @@ mod tests {
             let mut bytes = vec![b'x'; offset];
             bytes.extend_from_slice(HDF5);
             std::fs::write(file.path(), bytes).unwrap();
-            assert_eq!(Format::of(&Source::open(file.path()).unwrap()).unwrap(), expected, "at {offset}");
+            assert_eq!(of(file.path()), expected, "at {offset}");
         }
         let trevni = Some(Format::Trevni);
         for (bytes, expected) in [
@@ -91,7 +99,7 @@ mod tests {
         ] {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), bytes).unwrap();
-            assert_eq!(Format::of(&Source::open(file.path()).unwrap()).unwrap(), expected, "{bytes:?}");
+            assert_eq!(of(file.path()), expected, "{bytes:?}");
         }
     }
 }

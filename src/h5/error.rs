@@ -42,6 +42,9 @@ pub enum Error {
     /// The worker did not start, or does not respond.
     #[error("cannot run the HDF5 worker: {0}")]
     Worker(String),
+    /// The worker, which reads through a descriptor alone, has none of an object in a store.
+    #[error("this takes the HDF5 library, which reads local files only")]
+    OutOfReach,
     /// The caller has stopped waiting.
     #[error("interrupted")]
     Interrupted,

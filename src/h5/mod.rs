@@ -38,7 +38,7 @@ pub use options::{Options, READ_LIMIT, Region};
 #[cfg(feature = "fuzzing")]
 pub use worker::ListedChunks;
 pub use worker::{serve_if_worker, serves};
-pub use writing::{ElementPayload, Exclusive, WRITE_LIMIT, WriteError, WritingClient, journal_of};
+pub use writing::{ElementPayload, Exclusive, WRITE_LIMIT, WriteError, WritingClient, check_is_local, journal_of};
 
 /// The hidden argument that makes the program a nursery; the process id of the daemon follows.
 const WORKER: &str = "hdf5-worker";

@@ -67,7 +67,7 @@ use crate::activity::Report;
 use crate::dialects::{Checks, Dialects};
 use crate::h5;
 use crate::indexes::Trust;
-use crate::source::{Interrupt, Interrupted};
+use crate::source::{Interrupt, Interrupted, Opener, is_address};
 use crate::store::{File, NanPolicy, Reservation, Store};
 use crate::table::{Finding, rule_of};
 use crate::views::text::{BlockCache, CsvOptions};
@@ -83,7 +83,7 @@ pub use listing::Formats;
 pub(crate) use live::LiveFile;
 pub use open::{OpenFile, OpenTable, Start, TableError};
 pub use opened::OpenError;
-pub(crate) use opened::{OpenedSource, SourceFile, Stamp};
+pub(crate) use opened::{OpenedSource, SourceFile};
 pub(crate) use recent::Use;
 pub(crate) use sources::is_known;
 pub(crate) use spot::{FileSpot, Spot, datasets, root};
@@ -109,6 +109,8 @@ pub struct Settings {
     pub nan: NanPolicy,
     /// Which search indexes to use (`--indexes`).
     pub trust: Trust,
+    /// Opens sources.
+    pub opener: Opener,
     /// The known dialects.
     pub dialects: Dialects,
     /// The file formats to show (`--formats`).
@@ -130,6 +132,7 @@ impl Default for Settings {
             times: true,
             nan: NanPolicy::default(),
             trust: Trust::default(),
+            opener: Opener::default(),
             dialects: Dialects::default(),
             formats: Formats::default(),
             checks: Checks::default(),
@@ -174,6 +177,8 @@ pub struct Session {
     pub(crate) trust: Trust,
     /// Verifies the search indexes that selections could not use.
     pub(crate) verifier: Verifier,
+    /// Opens sources.
+    pub(crate) opener: Opener,
     /// The known dialects.
     pub(crate) dialects: Dialects,
     /// The file formats to show.
@@ -230,6 +235,7 @@ impl Session {
             parquet_statistics: settings.parquet_statistics,
             trust: settings.trust,
             verifier: Verifier::default(),
+            opener: settings.opener,
             dialects: settings.dialects,
             formats: settings.formats,
             checks: settings.checks,
@@ -302,7 +308,7 @@ impl Session {
 
     /// Findings on unfinished changes of the open sources.
     pub(crate) fn unfinished(&self) -> Vec<Finding> {
-        self.opened().iter().filter_map(|opened| opened::unfinished(opened.path())).collect()
+        self.opened().iter().filter_map(|opened| opened::unfinished(opened.opening().source())).collect()
     }
 
     /// Sources that are open.
@@ -319,8 +325,10 @@ impl Session {
     }
 
     fn watched(&self, path: &Path, add: impl FnOnce(&dyn Watcher) -> io::Result<()>) {
-        // Without a watch, a change is noticed at the next open, or when the kernel's caches expire.
-        if let Some(watch) = self.watch.get().and_then(Weak::upgrade)
+        // Without a watch, a change is noticed at the next open, or when the kernel's caches expire. Nothing watches a
+        // store.
+        if !is_address(path)
+            && let Some(watch) = self.watch.get().and_then(Weak::upgrade)
             && let Err(error) = add(watch.as_ref())
         {
             tracing::info!("{} is not watched: {error}", path.display());

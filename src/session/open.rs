@@ -154,7 +154,7 @@ impl Session {
     /// # Errors
     /// If the file does not exist, or has no known format.
     pub fn open(self: &Arc<Self>, path: impl AsRef<Path>) -> Result<OpenFile, OpenError> {
-        if path.as_ref().is_dir() {
+        if self.opener.is_folder(path.as_ref()) {
             let (path, error) = (path.as_ref().to_owned(), io::ErrorKind::IsADirectory.into());
             return Err(source::Error::Io { path, error }.into());
         }

@@ -155,7 +155,6 @@ impl Page {
 
 /// The place of a page.
 fn place(contents: &Contents, opened: &Arc<OpenedSource>, at: PageAt) -> PagePlace {
-    let identity = opened.opening().source().identity();
     let source = opened.path().to_owned();
     let name = match at.path.rsplit_once_str("/") {
         _ if at.path.is_empty() => source_name(&source),
@@ -167,10 +166,10 @@ fn place(contents: &Contents, opened: &Arc<OpenedSource>, at: PageAt) -> PagePla
         above: at.above,
         name,
         source,
-        bytes: (at.path.is_empty() && !is_table_of_source).then_some(identity.size),
+        bytes: (at.path.is_empty() && !is_table_of_source).then(|| opened.opening().source().identity().size),
         path: at.path,
         mounted: at.mounted,
-        modified: identity.mtime.0,
+        modified: opened.stamp().modified_second(),
         findings: at.findings,
         ..PagePlace::default()
     }

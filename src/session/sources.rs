@@ -12,9 +12,9 @@ use bstr::BString;
 use parking_lot::Mutex;
 
 use super::in_use::InUse;
-use super::{Directory, Error, OpenError, Session, SourceFile, Stamp, datasets, live, names};
+use super::{Directory, Error, OpenError, Session, SourceFile, datasets, live, names};
 use crate::formats::Format;
-use crate::source::{self, Interrupt, Source, mounts};
+use crate::source::{self, Interrupt, Source, Stamp, mounts};
 
 /// Most names examined before a mount to find out whether a folder contains a file to show; takes some tenths of a
 /// second.
@@ -30,7 +30,7 @@ fn shown_name(name: &OsStr) -> BString {
 /// Whether a path leads to a regular file of a known format, or to one that hepfs has no descriptor left for: then
 /// opening it says so.
 pub fn is_known(path: &Path) -> bool {
-    match Source::open(path).and_then(|source| Format::of(&source)) {
+    match Source::open(path).and_then(|source| Format::of(&source, &Interrupt::new())) {
         Ok(format) => format.is_some(),
         Err(source::Error::Io { error, .. }) => error.raw_os_error() == Some(libc::EMFILE),
         Err(_) => false,
@@ -216,7 +216,7 @@ impl FileRoot {
 
     /// Whether the file exists, or the user named it.
     pub fn is_current(&self) -> bool {
-        self.named || source::stat(self.path()).is_ok_and(|metadata| metadata.is_file())
+        self.named || self.source.session().opener.stat(self.path()).is_ok_and(|found| found.is_file())
     }
 
     fn current(&self, interrupt: &Interrupt) -> Result<Arc<Directory>, OpenError> {
@@ -293,13 +293,12 @@ impl Folder {
 
     /// When the folder last changed, or the present time if the system does not know.
     pub fn modified(&self) -> SystemTime {
-        let modified = source::stat(&self.path).and_then(|metadata| metadata.modified());
-        modified.unwrap_or_else(|_| SystemTime::now())
+        source::stat(&self.path).map_or_else(|_| SystemTime::now(), |found| found.modified())
     }
 
     /// Whether the folder exists, or the user named it.
     pub fn is_current(&self) -> bool {
-        self.named || source::stat(&self.path).is_ok_and(|metadata| metadata.is_dir())
+        self.named || source::stat(&self.path).is_ok_and(|found| found.is_folder())
     }
 
     /// Names of the folders and files in it.
@@ -313,7 +312,7 @@ impl Folder {
     fn made(&self, name: BString, path: PathBuf) -> SourceEntry {
         let session = self.session.clone();
         let shown = names::below(&self.shown, &name);
-        if source::stat(&path).is_ok_and(|metadata| metadata.is_dir()) {
+        if source::stat(&path).is_ok_and(|found| found.is_folder()) {
             SourceEntry::Folder(kept(&self.folders, name, Folder::is_current, || Folder::new(session, path, shown)))
         } else {
             SourceEntry::File(kept(&self.files, name, FileRoot::is_current, || {
@@ -385,7 +384,7 @@ impl SeveralSources {
         }
         let (mut sources, mut failures) = (BTreeMap::new(), Vec::new());
         for (name, path) in first {
-            let opened = if path.is_dir() {
+            let opened = if session.opener.is_folder(path) {
                 Folder::open(&session, path, name.clone()).map(|folder| SourceEntry::Folder(Arc::new(folder)))
             } else {
                 FileRoot::open(&session, path, name.clone(), interrupt).map(|file| SourceEntry::File(Arc::new(file)))
@@ -394,7 +393,7 @@ impl SeveralSources {
                 Err(error) if error.is_interrupted() => return Err(error),
                 Err(error) => {
                     failures.push(error);
-                    if path.is_dir() {
+                    if session.opener.is_folder(path) {
                         SourceEntry::Folder(Arc::new(Folder::new(session.clone(), path.clone(), name.clone())))
                     } else {
                         let source = SourceFile::new(session.clone(), path.clone());
@@ -432,9 +431,8 @@ impl NamedSources {
         paths.iter().for_each(|path| *counts.entry(base(path)).or_default() += 1);
         let mut sources = BTreeMap::new();
         for path in paths {
-            let metadata = std::fs::metadata(path);
-            let metadata = metadata.map_err(|error| source::Error::Io { path: path.clone(), error })?;
-            let found = match metadata.is_dir() {
+            let found = session.opener.stat(path).map_err(|error| source::Error::Io { path: path.clone(), error })?;
+            let found = match found.is_folder() {
                 true => SourceEntry::Folder(Arc::new(Folder::new(session.clone(), path.clone(), BString::default()))),
                 false => {
                     let source = SourceFile::new(session.clone(), path.clone());

@@ -83,7 +83,7 @@ pub(crate) struct Root {
 /// their errors are in [`Session::errors`].
 pub(crate) fn root(session: &Arc<Session>, sources: &[PathBuf], interrupt: &Interrupt) -> Result<Spot, OpenError> {
     let (shown, files): (Spot, Option<Arc<dyn Sources>>) = match sources {
-        [only] if !only.is_dir() => {
+        [only] if !session.opener.is_folder(only) => {
             (Spot::Source(Arc::new(FileRoot::open(session, only, BString::default(), interrupt)?)), None)
         }
         [only] => {
@@ -105,7 +105,9 @@ pub(crate) fn root(session: &Arc<Session>, sources: &[PathBuf], interrupt: &Inte
 /// If a source does not exist, or is given twice.
 pub(crate) fn datasets(session: &Arc<Session>, sources: &[PathBuf]) -> Result<Spot, OpenError> {
     let sources: Arc<dyn Sources> = match sources {
-        [only] if only.is_dir() => Arc::new(Folder::new(session.clone(), only.clone(), BString::default())),
+        [only] if session.opener.is_folder(only) => {
+            Arc::new(Folder::new(session.clone(), only.clone(), BString::default()))
+        }
         several => Arc::new(NamedSources::new(session, several)?),
     };
     Ok(datasets::root(session, sources))

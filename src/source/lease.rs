@@ -7,7 +7,7 @@ use libc::c_int;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::Source;
+use super::local::LocalFile;
 
 /// `F_SETSIG` of `fcntl.h`: sets the signal that announces a writer (the same number on every architecture we build
 /// for).
@@ -21,14 +21,13 @@ pub struct ReadLease {
     file: OwnedFd,
 }
 
-impl Source {
-    /// Takes a read lease on the file. `None`: a writer may have it open, it has changed since it was opened, or there
-    /// are no leases. Only a file's owner gets them, and few network file systems have them.
+impl LocalFile {
+    /// As [`Source::lease`](super::Source::lease).
     pub fn lease(&self) -> Option<ReadLease> {
         if self.has_no_leases.load(Ordering::Relaxed) {
             return None;
         }
-        match ReadLease::new(self.file.as_fd()) {
+        match ReadLease::new(self.as_fd()) {
             // From here on the bytes cannot change.
             Ok(lease) => self.check().ok().map(|()| lease),
             // A writer may have it open, or too many files are open.
@@ -78,6 +77,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::source::Source;
 
     fn opened() -> (tempfile::TempDir, PathBuf, Source) {
         let folder = tempfile::tempdir().unwrap();

@@ -1,33 +1,33 @@
 //! An opened source: the lowest layer.
 //!
 //! Everything above reads bytes through [`Source::read_at`] and asks [`Source::check`] whether those bytes still belong
-//! to the file that was opened. While the kernel passes bytes on by itself, a [`ReadLease`] keeps them from changing. A
-//! source is a local file today; an object store could serve the same calls, but would give no leases.
+//! to what was opened. A source is a local file (`local`), or an object in a store on a network (`remote`); nothing
+//! above asks which. While the kernel passes bytes of a file on by itself, a [`ReadLease`] keeps them from changing.
 //!
-//! Reads use `pread`, never `mmap`: a file that is truncated under a mapping kills the process with `SIGBUS`, while a
-//! short `pread` is an error like any other.
+//! Reads of files use `pread`, never `mmap`: a file that is truncated under a mapping kills the process with `SIGBUS`,
+//! while a short `pread` is an error like any other.
 
 pub mod holders;
 mod identity;
 mod interrupt;
 mod lease;
+mod local;
 pub mod mounts;
+mod remote;
 mod stat;
 
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::time::SystemTime;
 
-use parking_lot::Mutex;
+use local::LocalFile;
+use remote::RemoteSource;
 
-pub use identity::Identity;
+pub use identity::{Identity, ObjectVersion, SourceState};
 pub use interrupt::{Interrupt, Interrupted};
 pub use lease::ReadLease;
-pub use stat::{StatMemo, changes, stat, stat_calls};
+pub use remote::{ObjectStore, Opener, RemoteObject, absolute, is_address};
+pub use stat::{SourceKind, SourceStat, Stamp, StatMemo, changes, stat, stat_calls};
 
 /// Why a source could not be opened or read.
 #[derive(Debug, thiserror::Error)]
@@ -56,9 +56,15 @@ pub enum Error {
         /// Where the file ends now.
         size: u64,
     },
-    /// The file was rewritten in place since it was opened.
+    /// The source was rewritten in place since it was opened.
     #[error("{path}: changed since it was opened", path = .0.display())]
     Changed(PathBuf),
+    /// The address is one of a store on a network, and there is no such store here.
+    #[error("{path}: hepfs reads local files only", path = .0.display())]
+    NoStore(PathBuf),
+    /// The requester no longer waits.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
 }
 
 /// The limit of the process behind an error, for the end of a message; empty: none.
@@ -71,171 +77,145 @@ pub fn limit_met(error: &io::Error) -> &'static str {
     }
 }
 
-/// A file opened once for reading. The HDF5 worker shares its descriptor, so both processes read the same inode.
+/// Bytes opened once for reading.
 #[derive(Debug)]
-pub struct Source {
-    path: PathBuf,
-    file: File,
-    opened: Identity,
-    settled: bool,
-    last_seen: Mutex<Identity>,
-    /// Whether the file system gives this user no leases.
-    has_no_leases: AtomicBool,
+pub struct Source(Origin);
+
+/// Where the bytes of a source lie.
+#[derive(Debug)]
+enum Origin {
+    Local(LocalFile),
+    Remote(RemoteSource),
 }
 
 impl Source {
-    /// Opens `path` for reading and records its identity.
+    /// Opens the file at `path` for reading and records its identity.
     ///
     /// # Errors
     /// [`Error::Io`] where the system refuses, [`Error::NotAFile`] for anything but a regular file.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let io = |error| Error::Io { path: path.to_owned(), error };
-        // A FIFO would block for ever in open(2); look before opening.
-        if !stat::stat_now(path).map_err(io)?.is_file() {
-            return Err(Error::NotAFile(path.to_owned()));
-        }
-        let era = stat::Era::now();
-        let file = File::open(path).map_err(io)?;
-        let metadata = file.metadata().map_err(io)?;
-        if !metadata.is_file() {
-            return Err(Error::NotAFile(path.to_owned()));
-        }
-        let opened = Identity::of(&metadata);
-        // Opening the path has looked it up as well. The request that opens a source must go on seeing that state.
-        stat::note(path, era, Ok(metadata));
-        let settled = opened.is_settled_at(SystemTime::now());
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-            opened,
-            settled,
-            last_seen: Mutex::new(opened),
-            has_no_leases: AtomicBool::new(false),
-        })
+        Ok(Self(Origin::Local(LocalFile::open(path)?)))
     }
 
-    /// The path given to [`Source::open`].
+    fn remote(object: RemoteSource) -> Self {
+        Self(Origin::Remote(object))
+    }
+
+    /// The path, or the address, by which it was opened.
     pub fn path(&self) -> &Path {
-        &self.path
+        match &self.0 {
+            Origin::Local(file) => &file.path,
+            Origin::Remote(object) => &object.address,
+        }
     }
 
-    /// The identity when the file was opened.
+    /// The folder of the file, in which others may belong to it. `None`: an object, which leads to no file.
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.0 {
+            Origin::Local(file) => {
+                let folder = file.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                Some(folder.unwrap_or(Path::new(".")))
+            }
+            Origin::Remote(_) => None,
+        }
+    }
+
+    /// The descriptor of the file, which the HDF5 worker shares, so that both processes read the same inode. `None`: an
+    /// object has none.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.0 {
+            Origin::Local(file) => Some(file.as_fd()),
+            Origin::Remote(_) => None,
+        }
+    }
+
+    /// The identity when the source was opened.
     pub fn identity(&self) -> Identity {
-        self.opened
+        match &self.0 {
+            Origin::Local(file) => file.opened,
+            Origin::Remote(object) => object.opened.identity,
+        }
     }
 
-    /// Whether the file had not changed for a while when it was opened, so that any change since has moved its times.
-    /// Only then does the identity stand for the content, today and later.
+    /// Whether any change since the source was opened has changed its identity. A file must not have changed for a
+    /// while, so that its times have moved; an object's version always differs. Only then does the identity stand for
+    /// the content, today and later.
     pub fn was_settled(&self) -> bool {
-        self.settled
+        match &self.0 {
+            Origin::Local(file) => file.settled,
+            Origin::Remote(_) => true,
+        }
     }
 
-    /// Fills `out` from byte `offset` on.
+    /// Fills `out` from byte `offset` on. A read of a file ignores the interrupt, since it cannot be stopped.
     ///
     /// # Errors
-    /// [`Error::Truncated`] where the file ends first, [`Error::Io`] where the system refuses.
-    pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
-        match self.file.read_exact_at(out, offset) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(self.truncated(offset, out.len())),
-            Err(error) => Err(Error::Io { path: self.path.clone(), error }),
+    /// [`Error::Truncated`] where the source ends first, [`Error::Io`] where the system or the store refuses,
+    /// [`Error::Changed`] where a store has another version by now, [`Error::Interrupted`].
+    pub fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        match &self.0 {
+            Origin::Local(file) => file.read_at(offset, out),
+            Origin::Remote(object) => object.read_at(offset, out, interrupt),
         }
     }
 
-    /// Appends `length` bytes from byte `offset` on to `out`, into memory that is not cleared first: clearing would
-    /// cost a tenth of a large read.
+    /// Appends `length` bytes from byte `offset` on to `out`.
     ///
     /// # Errors
     /// As [`Source::read_at`]; `out` is as it was then.
-    pub fn append_at(&self, offset: u64, length: usize, out: &mut Vec<u8>) -> Result<(), Error> {
-        let before = out.len();
-        out.reserve(length);
-        let mut done = 0;
-        while done < length {
-            let room = out.spare_capacity_mut().get_mut(..length - done).unwrap_or_default();
-            let read = match rustix::io::pread(&self.file, room, offset.saturating_add(done as u64)) {
-                Ok((read, _)) => read.len(),
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => {
-                    out.truncate(before);
-                    return Err(Error::Io { path: self.path.clone(), error: error.into() });
-                }
-            };
-            if read == 0 {
-                out.truncate(before);
-                return Err(self.truncated(offset, length));
+    pub fn append_at(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        match &self.0 {
+            Origin::Local(file) => file.append_at(offset, length, out),
+            Origin::Remote(object) => {
+                let before = out.len();
+                out.resize(before + length, 0);
+                object.read_at(offset, &mut out[before..], interrupt).inspect_err(|_| out.truncate(before))
             }
-            done += read;
-            // SAFETY: `pread` has filled `read` bytes after the old length, which lie within the capacity.
-            unsafe { out.set_len(before + done) };
-        }
-        Ok(())
-    }
-
-    fn truncated(&self, offset: u64, length: usize) -> Error {
-        Error::Truncated {
-            path: self.path.clone(),
-            offset,
-            end: offset.saturating_add(length as u64),
-            size: self.file.metadata().map(|m| m.size()).unwrap_or(0),
         }
     }
 
-    /// Checks that the bytes behind the open descriptor are still those that were opened.
-    ///
-    /// A replacement by `rename` leaves them as they are (the old inode lives on); a rewrite in place does not.
+    /// Checks that the bytes read so far are those of the source as it was opened.
     ///
     /// # Errors
     /// [`Error::Changed`] after a rewrite in place, [`Error::Io`] where `fstat` fails.
     pub fn check(&self) -> Result<(), Error> {
-        let metadata = self.file.metadata().map_err(|error| Error::Io { path: self.path.clone(), error })?;
-        let now = Identity::of(&metadata);
-        let mut last = self.last_seen.lock();
-        if now == *last {
-            return Ok(());
+        match &self.0 {
+            Origin::Local(file) => file.check(),
+            // Each answer of a store was held against the version.
+            Origin::Remote(_) => Ok(()),
         }
-        // Renaming the file, or another one to its name, changes only its ctime, and leaves the path to another file or
-        // to none.
-        if last.same_content_as(&now) && !self.has_its_path() {
-            *last = now;
-            return Ok(());
-        }
-        Err(Error::Changed(self.path.clone()))
     }
 
-    /// Whether the source's path still leads to the file that was opened. Asks anew, since what the request saw before
-    /// the descriptor's metadata changed says nothing about why they did.
-    fn has_its_path(&self) -> bool {
-        let inode = |identity: Identity| (identity.device, identity.inode);
-        stat::stat_now(&self.path).is_ok_and(|now| inode(Identity::of(&now)) == inode(self.opened))
-    }
-
-    /// The identity of the file that is at the source's path now. Each request looks it up once; see [`stat`].
+    /// The identity of the file or object that has the source's path or address now. Each request looks a path up once;
+    /// see [`stat`].
     ///
     /// # Errors
-    /// [`Error::Io`] where the path leads to no file.
-    pub fn identity_at_path(&self) -> Result<Identity, Error> {
-        let metadata = stat::stat(&self.path).map_err(|error| Error::Io { path: self.path.clone(), error })?;
-        Ok(Identity::of(&metadata))
+    /// [`Error::Io`] where nothing is there.
+    pub fn identity_now(&self) -> Result<Identity, Error> {
+        let found = match &self.0 {
+            Origin::Local(file) => stat(&file.path),
+            Origin::Remote(object) => object.store.stat(&object.address),
+        };
+        Ok(found.map_err(|error| Error::Io { path: self.path().to_owned(), error })?.identity)
     }
 
-    /// The file's metadata as it is now.
+    /// Its identity, times and mode as they are now; of an object, as it was opened.
     ///
     /// # Errors
     /// [`Error::Io`] where `fstat` fails.
-    pub fn metadata(&self) -> Result<std::fs::Metadata, Error> {
-        self.file.metadata().map_err(|error| Error::Io { path: self.path.clone(), error })
+    pub fn stat(&self) -> Result<SourceStat, Error> {
+        match &self.0 {
+            Origin::Local(file) => file.stat(),
+            Origin::Remote(object) => Ok(object.opened),
+        }
     }
-}
 
-impl AsFd for Source {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
-    }
-}
-
-impl AsRawFd for Source {
-    fn as_raw_fd(&self) -> RawFd {
-        self.file.as_raw_fd()
+    /// Takes a read lease on the file. `None`: a writer may have it open, it has changed since it was opened, or there
+    /// are no leases. Only a file's owner gets them, and few network file systems have them. Objects have none.
+    pub fn lease(&self) -> Option<ReadLease> {
+        match &self.0 {
+            Origin::Local(file) => file.lease(),
+            Origin::Remote(_) => None,
+        }
     }
 }

@@ -11,12 +11,15 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
+
+use super::Identity;
 
 /// An answer in a memo serves this long: a request that waited for a worker or for slow work looks again.
 const FRESH: Duration = Duration::from_millis(50);
@@ -32,6 +35,84 @@ thread_local! {
     static CURRENT: RefCell<Option<StatMemo>> = const { RefCell::new(None) };
 }
 
+/// The answer to a look at a path or an address.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceStat {
+    /// Whether it is a file or a folder.
+    pub kind: SourceKind,
+    /// Its identity.
+    pub identity: Identity,
+    /// Its times and mode.
+    pub stamp: Stamp,
+}
+
+/// Kinds of places that a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// A regular file, or an object.
+    File,
+    /// A folder.
+    Folder,
+    /// A device, a pipe, a socket.
+    Other,
+}
+
+/// Times and mode of a source, as `stat` reports them.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp {
+    /// Last change, last change of the inode, last access.
+    pub times: [SystemTime; 3],
+    /// Permission bits, of which only those for reading are kept.
+    pub mode: u16,
+}
+
+impl SourceStat {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        let kind = match metadata.file_type() {
+            kind if kind.is_file() => SourceKind::File,
+            kind if kind.is_dir() => SourceKind::Folder,
+            _ => SourceKind::Other,
+        };
+        let times = [
+            (metadata.mtime(), metadata.mtime_nsec()),
+            (metadata.ctime(), metadata.ctime_nsec()),
+            (metadata.atime(), metadata.atime_nsec()),
+        ];
+        let times = times.map(|(seconds, nanoseconds)| {
+            let whole = Duration::from_secs(seconds.unsigned_abs());
+            let base = if seconds < 0 { SystemTime::UNIX_EPOCH - whole } else { SystemTime::UNIX_EPOCH + whole };
+            base + Duration::from_nanos(nanoseconds.unsigned_abs())
+        });
+        let stamp = Stamp { times, mode: (metadata.permissions().mode() & 0o444) as u16 };
+        Self { kind, identity: Identity::of(metadata), stamp }
+    }
+
+    /// Whether it is a regular file, or an object.
+    pub fn is_file(&self) -> bool {
+        self.kind == SourceKind::File
+    }
+
+    /// Whether it is a folder.
+    pub fn is_folder(&self) -> bool {
+        self.kind == SourceKind::Folder
+    }
+
+    /// When the content last changed.
+    pub fn modified(&self) -> SystemTime {
+        self.stamp.times[0]
+    }
+}
+
+impl Stamp {
+    /// The second since the epoch in which the content last changed.
+    pub fn modified_second(&self) -> i64 {
+        match self.times[0].duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => since.as_secs().cast_signed(),
+            Err(before) => -(before.duration().as_nanos().div_ceil(1_000_000_000) as i64),
+        }
+    }
+}
+
 /// Answers of `stat` for one request of the kernel. Clones share one memo.
 #[derive(Clone, Debug, Default)]
 pub struct StatMemo(Arc<Mutex<BTreeMap<PathBuf, Answer>>>);
@@ -39,7 +120,7 @@ pub struct StatMemo(Arc<Mutex<BTreeMap<PathBuf, Answer>>>);
 /// An answer of `stat` for a path.
 #[derive(Debug)]
 struct Answer {
-    metadata: Result<Metadata, i32>,
+    found: Result<SourceStat, i32>,
     era: Era,
     /// When the answer came: over a network, it may take longer than an answer stays fresh.
     at: Instant,
@@ -88,10 +169,10 @@ impl StatMemo {
         EXPIRED.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn get(&self, path: &Path) -> Option<io::Result<Metadata>> {
+    fn get(&self, path: &Path) -> Option<io::Result<SourceStat>> {
         let answers = self.0.lock();
         let answer = answers.get(path).filter(|answer| answer.is_fresh())?;
-        Some(answer.metadata.clone().map_err(io::Error::from_raw_os_error))
+        Some(answer.found.map_err(io::Error::from_raw_os_error))
     }
 }
 
@@ -100,12 +181,12 @@ pub fn changes() -> u64 {
     EXPIRED.load(Ordering::Acquire)
 }
 
-/// The metadata of the file or folder at this path, following links. A request that has just looked gets what it saw
+/// Looks up the file or folder at this path, following links. A request that has just looked gets what it saw
 /// then.
 ///
 /// # Errors
 /// Those of `stat(2)`.
-pub fn stat(path: &Path) -> io::Result<Metadata> {
+pub fn stat(path: &Path) -> io::Result<SourceStat> {
     let known = CURRENT.with_borrow(|memo| memo.as_ref()?.get(path));
     known.unwrap_or_else(|| stat_now(path))
 }
@@ -114,19 +195,20 @@ pub fn stat(path: &Path) -> io::Result<Metadata> {
 ///
 /// # Errors
 /// Those of `stat(2)`.
-pub(super) fn stat_now(path: &Path) -> io::Result<Metadata> {
+pub(super) fn stat_now(path: &Path) -> io::Result<SourceStat> {
     CALLS.fetch_add(1, Ordering::Relaxed);
     let era = Era::now();
-    let answer = fs::metadata(path);
-    note(path, era, answer.as_ref().cloned().map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL)));
+    let answer = fs::metadata(path).map(|metadata| SourceStat::of(&metadata));
+    let found = answer.as_ref().copied();
+    note(path, era, found.map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL)));
     answer
 }
 
 /// Remembers for this request what a path leads to.
-pub(super) fn note(path: &Path, era: Era, metadata: Result<Metadata, i32>) {
+pub(super) fn note(path: &Path, era: Era, found: Result<SourceStat, i32>) {
     CURRENT.with_borrow(|memo| {
         if let Some(StatMemo(answers)) = memo {
-            answers.lock().insert(path.to_owned(), Answer { metadata, era, at: Instant::now() });
+            answers.lock().insert(path.to_owned(), Answer { found, era, at: Instant::now() });
         }
     });
 }
@@ -149,7 +231,7 @@ mod tests {
     }
 
     fn length(path: &Path) -> u64 {
-        stat(path).unwrap().len()
+        stat(path).unwrap().identity.size
     }
 
     #[test]

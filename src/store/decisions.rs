@@ -22,12 +22,14 @@ impl Decisions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::SourceState;
 
     #[test]
     fn the_first_decision_stands() {
         let decisions = Decisions::default();
-        let one = Identity { device: 1, inode: 2, size: 3, mtime: (4, 5), ctime: (6, 7) };
-        let other = Identity { ctime: (6, 8), ..one };
+        let file = |ctime| SourceState::File { device: 1, inode: 2, mtime: (4, 5), ctime };
+        let one = Identity { size: 3, state: file((6, 7)) };
+        let other = Identity { size: 3, state: file((6, 8)) };
         assert!(!decisions.take(&one, "/t/x", false));
         assert!(decisions.take(&one, "/t/y", true));
         assert!(decisions.take(&other, "/t/x", true));

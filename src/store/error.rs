@@ -9,7 +9,7 @@ use crate::{h5, source};
 pub enum Error {
     /// The source cannot be read, is truncated, or changed.
     #[error(transparent)]
-    Source(#[from] source::Error),
+    Source(source::Error),
     /// The HDF5 worker failed.
     #[error("{path}: {error}")]
     Hdf5 {
@@ -74,6 +74,15 @@ pub enum Error {
     /// The requester no longer wants the rows.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+}
+
+impl From<source::Error> for Error {
+    fn from(error: source::Error) -> Self {
+        match error {
+            source::Error::Interrupted(interrupted) => Self::Interrupted(interrupted),
+            error => Self::Source(error),
+        }
+    }
 }
 
 impl Error {

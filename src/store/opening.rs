@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::memory::WORTH_A_SPAN;
 use super::{Error, Lent, Store};
-use crate::source::Source;
+use crate::source::{Interrupt, Source};
 
 /// Whether the identity of a source determines the values read from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,18 +82,18 @@ impl Opening {
     /// Length of the source in bytes: as opened, or the current one if it grows.
     ///
     /// # Errors
-    /// As [`Source::metadata`].
+    /// As [`Source::stat`].
     pub fn size(&self) -> Result<u64, Error> {
         let grows = self.content == SourceConstancy::Growing;
-        Ok(if grows { self.source.metadata()?.len() } else { self.source.identity().size })
+        Ok(if grows { self.source.stat()?.identity.size } else { self.source.identity().size })
     }
 
     /// Fills `out` from byte `offset` on, and counts the bytes.
     ///
     /// # Errors
     /// As [`Source::read_at`].
-    pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
-        self.source.read_at(offset, out)?;
+    pub fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        self.source.read_at(offset, out, interrupt)?;
         self.store.counters().bytes_read.add(out.len() as u64);
         Ok(())
     }
@@ -102,8 +102,8 @@ impl Opening {
     ///
     /// # Errors
     /// As [`Source::append_at`].
-    pub fn append_at(&self, offset: u64, length: usize, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.source.append_at(offset, length, out)?;
+    pub fn append_at(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.source.append_at(offset, length, out, interrupt)?;
         self.store.counters().bytes_read.add(length as u64);
         Ok(())
     }
@@ -113,11 +113,11 @@ impl Opening {
     ///
     /// # Errors
     /// As [`Opening::read_at`].
-    pub fn lend(&self, offset: u64, length: usize) -> Result<Option<Lent>, Error> {
+    pub fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         if length < WORTH_A_SPAN {
             return Ok(None);
         }
-        Lent::made(self.store.budget(), length, |bytes| self.read_at(offset, bytes))
+        Lent::made(self.store.budget(), length, |bytes| self.read_at(offset, bytes, interrupt))
     }
 
     /// Whether the identity determines the content, so that facts learnt about it may be cached.

@@ -81,7 +81,7 @@ impl StoredRun {
     /// As [`Opening::append_at`], and as [`Opening::check`] if the source has changed.
     pub(super) fn append(&self, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         interrupt.check()?;
-        let read = self.opening.append_at(self.address, self.length, out);
+        let read = self.opening.append_at(self.address, self.length, out, interrupt);
         self.opening.check().and(read)
     }
 

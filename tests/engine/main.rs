@@ -5,7 +5,10 @@ mod h5_pool;
 mod h5_worker;
 mod library;
 mod loom;
+mod remote;
 mod sample;
+#[path = "../support/shelf.rs"]
+mod shelf;
 mod simple;
 mod store;
 mod tree;

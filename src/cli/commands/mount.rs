@@ -39,7 +39,7 @@ use crate::fs::tree;
 use crate::fs::watch::Watch;
 use crate::h5::protocol::descriptors;
 use crate::session::{Session, Settings, Watcher};
-use crate::source::Interrupt;
+use crate::source::{self, Interrupt};
 use crate::views::printable;
 
 /// The message of the background process once the sources are open.
@@ -394,7 +394,7 @@ pub(in crate::cli) fn refused(error: MountError, sources: &[PathBuf], is_run: bo
 
 /// Makes source paths absolute: the background process runs in another folder, and a watch needs the file's folder.
 fn absolute(sources: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-    sources.iter().map(|source| std::path::absolute(source).map_err(Error::io(source.display().to_string()))).collect()
+    sources.iter().map(|source| source::absolute(source).map_err(Error::io(source.display().to_string()))).collect()
 }
 
 /// Invalidates the kernel's caches when a source changes. Without inotify, a change is noticed when a file is opened,

@@ -141,13 +141,13 @@ impl<R: Read> Read for Counting<R> {
 
 impl Source {
     fn new(file: File, path: Option<PathBuf>) -> std::io::Result<Self> {
-        let identity = Identity::of(&file.metadata()?);
+        let identity = Identity::of_file(&file)?;
         Ok(Self { file: Arc::new(file), path, identity })
     }
 
     /// Whether the file is unchanged since it was opened.
     fn is_unchanged(&self) -> bool {
-        self.path.is_none() || self.file.metadata().is_ok_and(|now| Identity::of(&now).same_content_as(&self.identity))
+        self.path.is_none() || Identity::of_file(&self.file).is_ok_and(|now| now.same_content_as(&self.identity))
     }
 
     /// As [`Source::reader`]; what it reads is listed as work.

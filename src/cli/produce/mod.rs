@@ -26,6 +26,7 @@ use crate::h5::{self, Exclusive};
 use crate::producer;
 use crate::producer::indexes::IndexKind;
 use crate::producer::table::Options;
+use crate::source::is_address;
 use crate::views::printable;
 
 /// Least memory of a run, in bytes.
@@ -105,7 +106,8 @@ impl TargetFile<'_> {
     /// Splits `OUT[:PATH]` at the last colon, unless a file has the whole name. PATH is an HDF5 path.
     pub fn split(output: &OsStr) -> (PathBuf, Option<String>) {
         let bytes = output.as_bytes();
-        let colon = bytes.iter().rposition(|byte| *byte == b':').filter(|_| !Path::new(output).exists());
+        let is_whole = Path::new(output).exists() || is_address(Path::new(output));
+        let colon = bytes.iter().rposition(|byte| *byte == b':').filter(|_| !is_whole);
         let Some(at) = colon else { return (output.into(), None) };
         let path = String::from_utf8_lossy(&bytes[at + 1..]);
         (OsStr::from_bytes(&bytes[..at]).into(), Some(format!("/{}", path.trim_matches('/'))))
@@ -152,6 +154,7 @@ impl Production {
         file: &Path,
         write: impl FnOnce(&Self, &TargetFile<'_>) -> Result<ExitCode, Error>,
     ) -> Result<ExitCode, Error> {
+        h5::check_is_local(file).map_err(producer::Error::from)?;
         let outcome = if job.running.dry_run || file.exists() {
             write(self, &TargetFile { file, path: file })
         } else {

@@ -122,7 +122,7 @@ impl<'a> Descriptors<'a> {
         interrupt: &Interrupt,
         see: &mut dyn FnMut(BlockDescriptor) -> Result<(), codec::Error>,
     ) -> Result<Result<u64, codec::Error>, Error> {
-        let blocks = match self.one(0, &mut |reader| reader.u32())? {
+        let blocks = match self.one(0, &mut |reader| reader.u32(), interrupt)? {
             Ok((blocks, _)) => u64::from(blocks),
             Err(reason) => return Ok(Err(reason)),
         };
@@ -140,7 +140,7 @@ impl<'a> Descriptors<'a> {
             if block % 4096 == 0 {
                 interrupt.check()?;
             }
-            let read = self.one(at, &mut |reader| BlockDescriptor::read(reader, first))?;
+            let read = self.one(at, &mut |reader| BlockDescriptor::read(reader, first), interrupt)?;
             match read.and_then(|((descriptor, follow), length)| see(descriptor).map(|()| length + follow)) {
                 Ok(length) => at += length,
                 Err(reason) => return Ok(Err(format!("the descriptor of block {block}: {reason}").into())),
@@ -159,6 +159,7 @@ impl<'a> Descriptors<'a> {
         &mut self,
         at: u64,
         read: &mut dyn FnMut(&mut TrevniReader<'_>) -> Result<T, Stop>,
+        interrupt: &Interrupt,
     ) -> Result<Result<(T, u64), codec::Error>, Error> {
         loop {
             let position = self.column.start.saturating_add(at);
@@ -176,7 +177,7 @@ impl<'a> Descriptors<'a> {
                         return Ok(Err("it is cut short".into()));
                     }
                     self.bytes.clear();
-                    self.opening.append_at(position, length as usize, &mut self.bytes)?;
+                    self.opening.append_at(position, length as usize, &mut self.bytes, interrupt)?;
                     self.start = position;
                     self.next = self.next.saturating_mul(4).min(MOST_AT_ONCE);
                 }
@@ -363,7 +364,7 @@ impl TrevniFile {
         let _alone = if most > store.budget().limit() / 2 { Some(alone(interrupt)?) } else { None };
         let mut share = self.share(&path, most, interrupt)?;
 
-        let raw = self.raw(packing, (place, size, stored)).map_err(|error| match error {
+        let raw = self.raw(packing, (place, size, stored), interrupt).map_err(|error| match error {
             Unpacked::Source(error) => error,
             Unpacked::Bad(reason) => failed(reason),
         })?;
@@ -404,12 +405,13 @@ impl TrevniFile {
         &self,
         packing: TrevniPacking,
         (place, size, stored): (u64, u32, u32),
+        interrupt: &Interrupt,
     ) -> Result<(Vec<u8>, Checked), Unpacked> {
         let mut bytes = Vec::new();
         let (stored, size) = (stored as usize, size as usize);
         // The survey has made sure that the block ends within the file.
         let checksum = packing.checksum_size() as usize;
-        self.opening.append_at(place, stored.saturating_add(checksum), &mut bytes)?;
+        self.opening.append_at(place, stored.saturating_add(checksum), &mut bytes, interrupt)?;
         self.opening.check()?;
         let (data, checksum) = bytes.split_at(stored.min(bytes.len()));
         let mut raw = vec![0; size];

@@ -52,7 +52,7 @@ impl TrevniFile {
     /// [`Error::Unsupported`] with the rule that the header breaks, or [`Error::TooLarge`].
     pub fn open(store: &Arc<Store>, source: &Arc<Source>, interrupt: &Interrupt) -> Result<Arc<Self>, Error> {
         let opening = Opening::new(store.clone(), source.clone(), SourceConstancy::Fixed);
-        let header = header(&opening)?;
+        let header = header(&opening, interrupt)?;
         let mut columns: Vec<Result<Survey, codec::Error>> = Vec::with_capacity(header.columns.len());
         let mut depths: Vec<usize> = Vec::with_capacity(header.columns.len());
         for column in &header.columns {
@@ -137,14 +137,14 @@ fn refused(reason: String) -> Error {
 }
 
 /// Reads the header, from as much of the file as it turns out to take.
-fn header(opening: &Opening) -> Result<TrevniHeader, Error> {
+fn header(opening: &Opening, interrupt: &Interrupt) -> Result<TrevniHeader, Error> {
     let (total, mut length) = (opening.source().identity().size, FIRST_LOOK);
     loop {
         let bytes = length.min(total).min(LONGEST_HEADER);
         opening.store().admit("/", bytes.saturating_mul(HEADER_WEIGHT), || "the header".into())?;
         let mut first = Vec::new();
         // This is at most 16 MiB.
-        opening.append_at(0, bytes as usize, &mut first)?;
+        opening.append_at(0, bytes as usize, &mut first, interrupt)?;
         match TrevniHeader::read(&first, total) {
             Ok(header) => return Ok(header),
             Err(Stop::Bad(reason)) => return Err(refused(reason.to_string())),

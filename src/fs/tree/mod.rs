@@ -21,8 +21,8 @@ use self::directory::DirectoryNode;
 use self::named::FileName;
 use super::Error;
 use super::node::{Attributes, Children, EntryKind, Node, NodeRef, Xattrs};
-use crate::session::{self, FileSpot, OpenError, OpenedSource, Session, Spot, Stamp};
-use crate::source::Interrupt;
+use crate::session::{self, FileSpot, OpenError, OpenedSource, Session, Spot};
+use crate::source::{Interrupt, Stamp};
 use crate::views::{Effort, Size};
 
 /// The root of a mount of these sources: one file shows its root group, anything else one directory each.

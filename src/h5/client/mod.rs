@@ -8,7 +8,6 @@ pub(super) mod process;
 mod simple;
 
 use std::collections::{HashMap, HashSet};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -25,7 +24,7 @@ use crate::catalogue::{
 use crate::h5::error::Error;
 use crate::h5::options::{Options, Region};
 use crate::h5::protocol::{CHUNKS_AHEAD, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Request, WorkerAnswer, WorkerReply};
-use crate::source::{Interrupt, Source, limit_met};
+use crate::source::{Interrupt, Source, absolute, limit_met};
 
 /// Deaths and hangs after which the client refuses a request for good.
 const STRIKES: u32 = 2;
@@ -135,7 +134,9 @@ impl Client {
     pub fn new(source: Arc<Source>, mut options: Options) -> Self {
         // The daemon may change its working directory before the first worker starts.
         options.plugins = options.plugins.map(|folder| std::path::absolute(&folder).unwrap_or(folder));
-        let path = std::path::absolute(source.path()).unwrap_or_else(|_| source.path().to_owned());
+        // An object leads to no file.
+        options.follow_external &= source.folder().is_some();
+        let path = absolute(source.path()).unwrap_or_else(|_| source.path().to_owned());
         let state = State {
             worker: None,
             info: None,
@@ -407,7 +408,7 @@ impl Inner {
 
     fn file(self: &Arc<Self>, interrupt: &Interrupt) -> Result<FileInfo, Error> {
         let mut state = self.turn(interrupt)?;
-        if state.info.is_none() && !self.list_simple(&mut state) {
+        if state.info.is_none() && !self.list_simple(&mut state, interrupt) {
             self.ready(&mut state, interrupt)?;
         }
         state.info.clone().ok_or_else(nonsense)
@@ -471,7 +472,7 @@ impl Inner {
             if state.worker.is_none() {
                 state.refuse_poisoned(&Request::Open)?;
                 let slot = pool::acquire(self.options.workers, interrupt)?;
-                let source = self.source.as_fd();
+                let source = self.source.descriptor().ok_or(Error::OutOfReach)?;
                 let mut options = self.options.clone();
                 if state.hangs >= STRIKES {
                     // Pages must finish within the shorter deadline.

@@ -2,14 +2,15 @@
 
 use super::{Inner, PrefetchedCatalogue, State};
 use crate::codec::structure::simple::{self, SimpleFile};
+use crate::source::Interrupt;
 
 impl Inner {
     /// Lists the source, if it is simple; `false`: only a worker can. Plugins change what is said of filters.
-    pub(super) fn list_simple(&self, state: &mut State) -> bool {
+    pub(super) fn list_simple(&self, state: &mut State, interrupt: &Interrupt) -> bool {
         if !self.options.lists_simple || self.options.plugins.is_some() {
             return false;
         }
-        let fill = |offset: u64, out: &mut [u8]| self.source.read_at(offset, out).ok();
+        let fill = |offset: u64, out: &mut [u8]| self.source.read_at(offset, out, interrupt).ok();
         let Some(SimpleFile { info, groups, chunks }) = simple::read(&fill, self.source.identity().size) else {
             return false;
         };

@@ -18,7 +18,7 @@ use crate::h5::client::process::{Gone, Worker};
 use crate::h5::options::Options;
 use crate::h5::protocol::{MAX_ELEMENTS, Request, WorkerAnswer};
 use crate::h5::steps::{Step, StepOutcome, TargetObject};
-use crate::source::Interrupt;
+use crate::source::{Interrupt, is_address};
 
 /// Most bytes of elements in one step.
 pub const WRITE_LIMIT: u64 = MAX_ELEMENTS;
@@ -38,6 +38,9 @@ pub enum WriteError {
         /// The error from the system.
         error: io::Error,
     },
+    /// It is the address of an object in a store.
+    #[error("{path}: hepfs writes local files only", path = .0.display())]
+    NotLocal(PathBuf),
     /// Another program has the file open.
     #[error(
         "{path}: another program has this file open (it holds the HDF5 lock, which a writer needs for itself): \
@@ -80,6 +83,14 @@ pub enum WriteError {
     Interrupted,
 }
 
+/// Refuses the address of an object in a store.
+///
+/// # Errors
+/// [`WriteError::NotLocal`].
+pub fn check_is_local(path: &Path) -> Result<(), WriteError> {
+    if is_address(path) { Err(WriteError::NotLocal(path.to_owned())) } else { Ok(()) }
+}
+
 /// A file that this process alone has locked for writing.
 #[derive(Debug)]
 pub struct Exclusive {
@@ -96,6 +107,7 @@ impl Exclusive {
     /// # Errors
     /// See [`WriteError`].
     pub fn open(path: &Path) -> Result<Self, WriteError> {
+        check_is_local(path)?;
         let io = |error| WriteError::Io { path: path.to_owned(), error };
         // The journal is beside the file itself, not beside a link to it.
         let path = path.canonicalize().map_err(io)?;

@@ -188,7 +188,7 @@ impl MultiFileTable {
         let mut files = Vec::new();
         for (path, file) in sources::files(self.sources.as_ref(), interrupt)? {
             interrupt.check()?;
-            let identity = source::stat(file.path()).ok().map(|metadata| Identity::of(&metadata));
+            let identity = self.session.opener.stat(file.path()).ok().map(|found| found.identity);
             let known = before.and_then(|survey| survey.seen.get(&path)).filter(|seen| seen.identity == identity);
             let known = match known {
                 Some(known) if identity.is_some() => Some(known.clone()),

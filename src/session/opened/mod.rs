@@ -5,10 +5,8 @@ mod maker;
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use bstr::BString;
 use lru::LruCache;
@@ -24,7 +22,7 @@ use crate::dialects::{Claims, Here};
 use crate::formats::{self, Format, TableFile};
 use crate::h5::{self, Client};
 use crate::query::Selection;
-use crate::source::{self, Interrupt, Source};
+use crate::source::{self, Interrupt, Source, Stamp};
 use crate::store::{self, Damage, File, Opening, Store};
 use crate::table::{Finding, SearchIndex, Table, did_you_mean};
 
@@ -145,6 +143,7 @@ impl OpenError {
             self,
             OpenError::Hdf5 { error: h5::Error::Interrupted, .. }
                 | OpenError::Table { error: store::Error::Interrupted(_), .. }
+                | OpenError::Source(source::Error::Interrupted(_))
         )
     }
 }
@@ -159,31 +158,6 @@ impl From<OpenError> for Error {
             interrupted if interrupted.is_interrupted() => Error::Interrupted,
             other => Error::Io(other.to_string()),
         }
-    }
-}
-
-/// Times and mode of a file, as `stat` reports them.
-#[derive(Clone, Copy, Debug)]
-pub struct Stamp {
-    /// Last change, last change of the inode, last access.
-    pub times: [SystemTime; 3],
-    /// Permission bits, of which only those for reading are kept.
-    pub mode: u16,
-}
-
-impl Stamp {
-    fn of(metadata: &std::fs::Metadata) -> Self {
-        let times = [
-            (metadata.mtime(), metadata.mtime_nsec()),
-            (metadata.ctime(), metadata.ctime_nsec()),
-            (metadata.atime(), metadata.atime_nsec()),
-        ];
-        let times = times.map(|(seconds, nanoseconds)| {
-            let whole = Duration::from_secs(seconds.unsigned_abs());
-            let base = if seconds < 0 { SystemTime::UNIX_EPOCH - whole } else { SystemTime::UNIX_EPOCH + whole };
-            base + Duration::from_nanos(nanoseconds.unsigned_abs())
-        });
-        Self { times, mode: (metadata.permissions().mode() & 0o444) as u16 }
     }
 }
 
@@ -240,21 +214,23 @@ impl OpenedSource {
     }
 
     fn try_open(session: &Arc<Session>, path: &Path, interrupt: &Interrupt) -> Result<Arc<Self>, OpenError> {
-        let source = Arc::new(Source::open(path)?);
-        if let Some(finding) = unfinished(path) {
+        let source = Arc::new(session.opener.open(path, interrupt)?);
+        if let Some(finding) = unfinished(&source) {
             tracing::warn!("{}: {}", path.display(), finding.found);
         }
         // Checked here for an error message that users understand; libhdf5 has none.
         if source.identity().size == 0 {
             return Err(OpenError::Empty(path.to_owned()));
         }
-        let format = Format::of(&source)?
-            .ok_or_else(|| OpenError::UnknownFormat { path: path.to_owned(), relative: Format::relative(&source) })?;
+        let format = Format::of(&source, interrupt)?.ok_or_else(|| {
+            let relative = Format::relative(&source, interrupt);
+            OpenError::UnknownFormat { path: path.to_owned(), relative }
+        })?;
         let content = match format {
             Format::Hdf5 => {
                 let client = Arc::new(Client::new(source.clone(), session.workers.clone()));
                 let file = File::open(session.store.clone(), source.clone(), client, interrupt);
-                let file = file.map_err(|error| match Format::part(&source) {
+                let file = file.map_err(|error| match Format::part(&source, interrupt) {
                     Some(what) if !matches!(error, h5::Error::Interrupted) => {
                         OpenError::Part { path: path.to_owned(), what }
                     }
@@ -274,11 +250,11 @@ impl OpenedSource {
                 })?)
             }
         };
-        let metadata = source.metadata()?;
+        let stamp = source.stat()?.stamp;
         let opened = Arc::new(Self {
             session: session.clone(),
             content,
-            stamp: Stamp::of(&metadata),
+            stamp,
             first_paths: FirstPaths::default(),
             findings: Mutex::default(),
             tables: Mutex::default(),
@@ -343,11 +319,8 @@ impl OpenedSource {
     /// has open in SWMR mode does not count: readers see it as it was when it was opened.
     pub fn is_current(&self) -> bool {
         let source = self.opening().source();
-        match source.identity_at_path() {
-            Ok(now) if self.hdf5().is_some_and(|file| file.info().swmr) => {
-                let then = source.identity();
-                (now.device, now.inode) == (then.device, then.inode) && now.size >= then.size
-            }
+        match source.identity_now() {
+            Ok(now) if self.hdf5().is_some_and(|file| file.info().swmr) => source.identity().may_grow_into(&now),
             Ok(now) => now == source.identity(),
             Err(_) => false,
         }
@@ -431,7 +404,8 @@ impl OpenedSource {
         });
         let known: Vec<Finding> = self.findings.lock().values().flatten().cloned().collect();
         let met = table.map(|file| file.findings()).unwrap_or_default();
-        let found = unfinished(self.path()).into_iter().chain(known).chain(damaged).chain(unfollowed).chain(met);
+        let found =
+            unfinished(self.opening().source()).into_iter().chain(known).chain(damaged).chain(unfollowed).chain(met);
         let mut found: Vec<Finding> = found.collect();
         let tables: Vec<_> = self.tables.lock().iter().map(|(_, table)| table).collect();
         let mut of_values: Vec<_> = tables.iter().flat_map(|table| table.met()).collect();
@@ -467,8 +441,10 @@ impl OpenedSource {
 }
 
 /// The finding on an unfinished change of the file, if a journal lies beside it.
-pub(super) fn unfinished(path: &Path) -> Option<Finding> {
-    let journal = h5::journal_of(path)?;
+pub(super) fn unfinished(source: &Source) -> Option<Finding> {
+    // Nothing lies beside an object.
+    source.folder()?;
+    let journal = h5::journal_of(source.path())?;
     let found = format!(
         "{}: a run of `hepfs index`, `import` or `convert` changes this file now, or ended before it was done: the next \
          one restores the file",
@@ -504,7 +480,7 @@ impl SourceFile {
         let current = self.opened.try_lock().and_then(|opened| opened.as_ref().filter(|o| o.is_current()).cloned());
         let now = match current {
             Some(opened) => Some(opened.stamp),
-            None => source::stat(&self.path).ok().map(|metadata| Stamp::of(&metadata)),
+            None => self.session.opener.stat(&self.path).ok().map(|found| found.stamp),
         };
         let mut last = self.last.lock();
         *last = now.or(*last);

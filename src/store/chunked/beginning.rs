@@ -45,7 +45,7 @@ impl Chunks {
         loop {
             interrupt.check()?;
             let (lease, [mut bytes, mut input]) = store.budget().lease([end as usize, take], interrupt)?;
-            self.file.read_at(chunk.address, &mut input)?;
+            self.file.read_at(chunk.address, &mut input, interrupt)?;
             let decoded = pipeline.decode_prefix(mask, &input, &mut bytes);
             self.file.check()?;
             drop((input, lease));

@@ -158,7 +158,7 @@ impl Chunks {
             {
                 // A single run is read by itself, however short: loading the whole chunk would cost more.
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
-                self.file.append_at(address, count as usize, out)?;
+                self.file.append_at(address, count as usize, out, interrupt)?;
             } else {
                 let start = out.len();
                 out.resize(start + count as usize, 0);
@@ -189,7 +189,7 @@ impl Chunks {
             StoredChunk::Filtered(..) => {}
             StoredChunk::Plain(chunk) if fits && within.saturating_add(length as u64) <= chunk.size => {
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
-                return self.file.opening().lend(address, length);
+                return self.file.opening().lend(address, length, interrupt);
             }
             _ => return Ok(None),
         }
@@ -350,7 +350,7 @@ impl Chunks {
                     let end = run.chunk + run.length;
                     let start = chunk.address.checked_add(run.chunk);
                     match start {
-                        Some(start) if end <= chunk.size => self.file.read_at(start, part(out, run)?)?,
+                        Some(start) if end <= chunk.size => self.file.read_at(start, part(out, run)?, interrupt)?,
                         _ => return Err(self.chunk_error(&chunk, self.too_short(&chunk))),
                     }
                 }
@@ -454,7 +454,7 @@ impl Chunks {
             StoredChunk::Plain(chunk) | StoredChunk::Filtered(chunk, _) => {
                 let sizes = self.sizes(&chunk, found)?;
                 self.begun.store(0, Ordering::Relaxed);
-                self.decode_block(&chunk, found, self.file.store().budget().lease(sizes, interrupt)?)
+                self.decode_block(&chunk, found, self.file.store().budget().lease(sizes, interrupt)?, interrupt)
             }
         }
     }

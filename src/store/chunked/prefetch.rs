@@ -128,7 +128,7 @@ impl Chunks {
         store.chunks().get_or_make(&key, interrupt, || {
             let sizes = self.sizes(&chunk, found).map_err(|_| Skipped)?;
             let leased = store.budget().try_lease(sizes).ok_or(Skipped)?;
-            self.decode_block(&chunk, found, leased).map_err(|_| Skipped)
+            self.decode_block(&chunk, found, leased, interrupt).map_err(|_| Skipped)
         })?;
         store.counters().read_ahead.add(1);
         Ok(())
@@ -192,7 +192,8 @@ impl Chunks {
             let (lease, [mut bytes, mut stored, mut first, mut second]) =
                 store.budget().try_lease(sizes).ok_or(Skipped)?;
             for ((chunk, found), out) in places.iter().zip(bytes.chunks_exact_mut(size)) {
-                self.decode(chunk, *found, out, [&mut stored, &mut first, &mut second]).map_err(|_| Skipped)?;
+                let scratch = [&mut stored[..], &mut first, &mut second];
+                self.decode(chunk, *found, out, scratch, interrupt).map_err(|_| Skipped)?;
             }
             self.file.check().map_err(|_| Skipped)?;
             drop((stored, first, second, lease));

@@ -56,9 +56,10 @@ impl Chunks {
         chunk: &Chunk,
         found: StoredChunk,
         leased: Leased<4>,
+        interrupt: &Interrupt,
     ) -> Result<ChunkBytes, Error> {
         let (lease, [mut bytes, mut stored, mut first, mut second]) = leased;
-        let decoded = self.decode(chunk, found, &mut bytes, [&mut stored, &mut first, &mut second]);
+        let decoded = self.decode(chunk, found, &mut bytes, [&mut stored, &mut first, &mut second], interrupt);
         // Checked before the result or an error counts: the file may have changed meanwhile.
         self.file.check()?;
         decoded?;
@@ -87,18 +88,19 @@ impl Chunks {
         found: StoredChunk,
         out: &mut [u8],
         [stored, scratch @ ..]: [&mut [u8]; 3],
+        interrupt: &Interrupt,
     ) -> Result<(), Error> {
         match (found, &self.reader) {
             (StoredChunk::Filtered(_, mask), ChunkReader::Own { pipeline, .. }) => {
                 let stored = stored.get_mut(..chunk.size as usize).ok_or_else(|| self.outside())?;
-                self.file.read_at(chunk.address, stored)?;
+                self.file.read_at(chunk.address, stored, interrupt)?;
                 // If the chunk belongs to another dataset, that one may need all of it.
                 let needed = self.taken.as_ref().map_or_else(|| self.grid.bytes_inside(chunk.index), |_| u64::MAX);
                 let needed = usize::try_from(needed).unwrap_or(usize::MAX).min(out.len());
                 let decoded = pipeline.decode(mask, stored, out, needed, scratch);
                 decoded.map_err(|error| self.chunk_error(chunk, error.to_string()))?;
             }
-            _ => self.file.read_at(chunk.address, out)?,
+            _ => self.file.read_at(chunk.address, out, interrupt)?,
         }
         let counters = self.file.store().counters();
         counters.chunks_decoded.add(1);

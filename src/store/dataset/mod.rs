@@ -255,7 +255,7 @@ impl StoredDataset {
         while left > 0 {
             interrupt.check()?;
             let count = left.min(READ);
-            self.file.append_at(at, count, out)?;
+            self.file.append_at(at, count, out, interrupt)?;
             at = at.saturating_add(count as u64);
             left -= count;
         }
@@ -318,7 +318,7 @@ impl StoredDataset {
         let Some(end) = offset.checked_add(length as u64).filter(|end| *end <= self.bytes) else { return Ok(None) };
         let lent = match self.route(interrupt)? {
             Route::Run(address) => match address.checked_add(offset) {
-                Some(address) => self.file.opening().lend(address, length),
+                Some(address) => self.file.opening().lend(address, length, interrupt),
                 None => return Ok(None),
             },
             Route::Mapped(mapped) => return mapped.lend(offset, length, interrupt),
@@ -447,7 +447,7 @@ impl StoredDataset {
                 let mut at = self.address_of(address, offset)?;
                 for part in out.chunks_mut(READ) {
                     interrupt.check()?;
-                    self.file.read_at(at, part)?;
+                    self.file.read_at(at, part, interrupt)?;
                     at = at.saturating_add(part.len() as u64);
                 }
                 Ok(())

@@ -51,7 +51,7 @@ impl Collection {
             .ok_or_else(|| invalid("lies beyond the end of the file".into()))?;
         let mut head = [0; FIRST_READ as usize];
         let head = &mut head[..FIRST_READ.min(size - start) as usize];
-        file.read_at(start, head)?;
+        file.read_at(start, head, interrupt)?;
         let sizes = HeapWidths::new(file.info().length_size);
         let length = sizes.collection(head).map_err(invalid)?;
         if length > size - start {
@@ -68,7 +68,7 @@ impl Collection {
         let known = head.len().min(length);
         buffer[..known].copy_from_slice(&head[..known]);
         if known < length {
-            file.read_at(start + known as u64, &mut buffer[known..])?;
+            file.read_at(start + known as u64, &mut buffer[known..], interrupt)?;
         }
         let objects = sizes.objects(&buffer).map_err(invalid)?;
         file.check()?;

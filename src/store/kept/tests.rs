@@ -4,9 +4,14 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::*;
+use crate::source::SourceState;
 
 fn identity(inode: u64) -> Identity {
-    Identity { device: 1, inode, size: 3, mtime: (4, 5), ctime: (6, 7) }
+    file(1, inode, (4, 5), (6, 7))
+}
+
+fn file(device: u64, inode: u64, mtime: (i64, i64), ctime: (i64, i64)) -> Identity {
+    Identity { size: 3, state: SourceState::File { device, inode, mtime, ctime } }
 }
 
 fn folder() -> (TempDir, PathBuf) {
@@ -34,16 +39,15 @@ fn what_was_put_is_found_by_its_whole_key() {
     assert_eq!(kept.get(&identity(1), "index").unwrap(), b"one");
     assert_eq!(kept.get(&identity(2), "index").unwrap(), b"");
     assert_eq!(kept.get(&identity(1), "pages").unwrap(), b"three");
-    let changes: [fn(&mut Identity); 5] = [
-        |identity| identity.device += 1,
-        |identity| identity.inode += 2,
-        |identity| identity.size += 1,
-        |identity| identity.mtime.1 += 1,
-        |identity| identity.ctime.1 += 1,
+    let others = [
+        file(2, 1, (4, 5), (6, 7)),
+        file(1, 3, (4, 5), (6, 7)),
+        file(1, 1, (4, 6), (6, 7)),
+        file(1, 1, (4, 5), (6, 8)),
+        Identity { size: 4, ..identity(1) },
+        Identity { size: 3, state: SourceState::Object(1) },
     ];
-    for change in changes {
-        let mut other = identity(1);
-        change(&mut other);
+    for other in others {
         assert_eq!(kept.get(&other, "index"), None, "{other:?}");
     }
     // Another opening of the folder, as by another process.

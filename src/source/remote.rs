@@ -1,0 +1,128 @@
+//! Objects of stores on a network.
+//!
+//! A kind of store implements [`ObjectStore`] and [`RemoteObject`]. An [`Opener`] opens what a path or an address leads
+//! to, so its callers need not know which of both they have.
+
+use std::fmt::Debug;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Error, Interrupt, Source, SourceStat, stat};
+
+/// Beginnings of addresses. A local path of this form is given as `./s3://…`.
+const SCHEMES: [&[u8]; 5] = [b"s3://", b"gs://", b"az://", b"https://", b"http://"];
+
+/// Whether a text is the address of an object in a store, not a path.
+pub fn is_address(path: &Path) -> bool {
+    SCHEMES.iter().any(|scheme| path.as_os_str().as_bytes().starts_with(scheme))
+}
+
+/// The path from the root of the file system; an address as it is.
+///
+/// # Errors
+/// Where the current folder is gone.
+pub fn absolute(path: &Path) -> io::Result<PathBuf> {
+    if is_address(path) { Ok(path.to_owned()) } else { std::path::absolute(path) }
+}
+
+/// A store of objects, or several, by their addresses.
+pub trait ObjectStore: Debug + Send + Sync {
+    /// Opens the version of an object that is at an address now.
+    ///
+    /// # Errors
+    /// Those of [`Source::open`], and [`Error::Interrupted`].
+    fn open(&self, address: &Path, interrupt: &Interrupt) -> Result<Arc<dyn RemoteObject>, Error>;
+
+    /// Looks up what is at an address. An answer may be as old as the store's rules for looking again allow: each
+    /// request of the kernel asks, so only the first question about an address may wait for the network.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] where nothing is there.
+    fn stat(&self, address: &Path) -> io::Result<SourceStat>;
+}
+
+/// One version of an object.
+pub trait RemoteObject: Debug + Send + Sync {
+    /// Its identity, times and mode.
+    fn stat(&self) -> SourceStat;
+
+    /// Fills `out` from byte `offset` on with bytes of this version alone. The range ends within its size.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] where the store has this version no longer, [`Error::Interrupted`] once the flag is raised.
+    fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error>;
+}
+
+/// Opens sources: files, and the objects of a store if there is one.
+#[derive(Clone, Debug, Default)]
+pub struct Opener {
+    store: Option<Arc<dyn ObjectStore>>,
+}
+
+impl Opener {
+    /// An opener of files, and of the objects of this store.
+    pub fn new(store: Arc<dyn ObjectStore>) -> Self {
+        Self { store: Some(store) }
+    }
+
+    fn store(&self, address: &Path) -> Result<&Arc<dyn ObjectStore>, Error> {
+        self.store.as_ref().ok_or_else(|| Error::NoStore(address.to_owned()))
+    }
+
+    /// Opens the file at a path, or the object at an address.
+    ///
+    /// # Errors
+    /// As [`Source::open`]; [`Error::NoStore`] for an address without a store.
+    pub fn open(&self, path: &Path, interrupt: &Interrupt) -> Result<Source, Error> {
+        if !is_address(path) {
+            return Source::open(path);
+        }
+        let store = self.store(path)?;
+        let object = store.open(path, interrupt)?;
+        Ok(Source::remote(RemoteSource {
+            address: path.to_owned(),
+            opened: object.stat(),
+            object,
+            store: store.clone(),
+        }))
+    }
+
+    /// Looks up what a path or an address leads to. Each request looks a path up once; see [`stat`].
+    ///
+    /// # Errors
+    /// Those of `stat(2)`, or of the store.
+    pub fn stat(&self, path: &Path) -> io::Result<SourceStat> {
+        if !is_address(path) {
+            return stat(path);
+        }
+        self.store(path).map_err(io::Error::other)?.stat(path)
+    }
+
+    /// Whether it leads to a folder.
+    pub fn is_folder(&self, path: &Path) -> bool {
+        self.stat(path).is_ok_and(|found| found.is_folder())
+    }
+}
+
+/// An object that was opened as a source.
+#[derive(Debug)]
+pub(super) struct RemoteSource {
+    pub(super) address: PathBuf,
+    pub(super) opened: SourceStat,
+    object: Arc<dyn RemoteObject>,
+    pub(super) store: Arc<dyn ObjectStore>,
+}
+
+impl RemoteSource {
+    /// As [`Source::read_at`].
+    pub fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        let (end, size) = (offset.saturating_add(out.len() as u64), self.opened.identity.size);
+        if end > size {
+            return Err(Error::Truncated { path: self.address.clone(), offset, end, size });
+        }
+        // A store may not be asked for a range without bytes.
+        if out.is_empty() { Ok(()) } else { self.object.read_at(offset, out, interrupt) }
+    }
+}

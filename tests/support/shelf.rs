@@ -1,0 +1,104 @@
+//! A store of objects in memory, which has versions and counts what it is asked.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use hepfs::source::{
+    Error, Identity, Interrupt, ObjectStore, ObjectVersion, Opener, RemoteObject, SourceKind, SourceStat, Stamp,
+};
+use parking_lot::Mutex;
+
+/// Objects by their addresses. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Shelf(Arc<Shelved>);
+
+#[derive(Debug, Default)]
+struct Shelved {
+    objects: Mutex<BTreeMap<PathBuf, Arc<Copy>>>,
+    reads: AtomicU64,
+    is_stalled: AtomicBool,
+}
+
+/// One version of an object.
+#[derive(Debug)]
+struct Copy {
+    address: PathBuf,
+    stat: SourceStat,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct OpenCopy {
+    shelf: Shelf,
+    copy: Arc<Copy>,
+}
+
+impl Shelf {
+    /// Opens files, and the objects of this store.
+    pub fn opener(&self) -> Opener {
+        Opener::new(Arc::new(self.clone()))
+    }
+
+    /// Puts bytes at an address, as a version of this number that was written at a time.
+    pub fn put(&self, address: impl Into<PathBuf>, bytes: Vec<u8>, version: u64, written: SystemTime) {
+        let address = address.into();
+        let (key, version) = (address.to_str().unwrap(), ObjectVersion::Version(version.to_string()));
+        let identity = Identity::of_object("memory", "", key, &version, bytes.len() as u64);
+        let stamp = Stamp { times: [written; 3], mode: 0o444 };
+        let stat = SourceStat { kind: SourceKind::File, identity, stamp };
+        self.0.objects.lock().insert(address.clone(), Arc::new(Copy { address, stat, bytes }));
+    }
+
+    /// How many ranges were read.
+    pub fn reads(&self) -> u64 {
+        self.0.reads.load(Ordering::SeqCst)
+    }
+
+    /// Lets reads wait until they are interrupted, or answers them at once.
+    pub fn stall(&self, is_stalled: bool) {
+        self.0.is_stalled.store(is_stalled, Ordering::SeqCst);
+    }
+}
+
+impl Shelved {
+    fn find(&self, address: &Path) -> io::Result<Arc<Copy>> {
+        self.objects.lock().get(address).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl ObjectStore for Shelf {
+    fn open(&self, address: &Path, _: &Interrupt) -> Result<Arc<dyn RemoteObject>, Error> {
+        let copy = self.0.find(address).map_err(|error| Error::Io { path: address.to_owned(), error })?;
+        Ok(Arc::new(OpenCopy { shelf: self.clone(), copy }))
+    }
+
+    fn stat(&self, address: &Path) -> io::Result<SourceStat> {
+        Ok(self.0.find(address)?.stat)
+    }
+}
+
+impl RemoteObject for OpenCopy {
+    fn stat(&self) -> SourceStat {
+        self.copy.stat
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
+        while self.shelf.0.is_stalled.load(Ordering::SeqCst) {
+            interrupt.check()?;
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.shelf.0.reads.fetch_add(1, Ordering::SeqCst);
+        let now = self.shelf.0.find(&self.copy.address).ok();
+        if !now.is_some_and(|now| Arc::ptr_eq(&now, &self.copy)) {
+            return Err(Error::Changed(self.copy.address.clone()));
+        }
+        let start = usize::try_from(offset).unwrap();
+        out.copy_from_slice(&self.copy.bytes[start..start + out.len()]);
+        Ok(())
+    }
+}
