@@ -1,6 +1,9 @@
 //! Errors of requests to the worker.
 
+use std::sync::Arc;
+
 use super::protocol::WorkerRefusal;
+use crate::source;
 
 /// An error of a request to the worker.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -42,12 +45,21 @@ pub enum Error {
     /// The worker did not start, or does not respond.
     #[error("cannot run the HDF5 worker: {0}")]
     Worker(String),
-    /// The worker, which reads through a descriptor alone, has none of an object in a store.
-    #[error("this takes the HDF5 library, which reads local files only")]
-    OutOfReach,
+    /// The bytes that the worker asked for cannot be read.
+    #[error(transparent)]
+    Source(Arc<source::Error>),
     /// The caller has stopped waiting.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<source::Error> for Error {
+    fn from(error: source::Error) -> Self {
+        match error {
+            source::Error::Interrupted(_) => Error::Interrupted,
+            error => Error::Source(Arc::new(error)),
+        }
+    }
 }
 
 impl From<WorkerRefusal> for Error {

@@ -1,7 +1,7 @@
 //! Why a source, or an object in it, cannot be read.
 
 use crate::source::Interrupted;
-use crate::{source, store};
+use crate::{h5, source, store};
 
 /// Why a source, or an object in it, cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,8 @@ impl From<store::Error> for Error {
         match error {
             store::Error::Interrupted(_) => Error::Interrupted,
             store::Error::Source(source::Error::Changed(_)) => Error::Stale,
-            store::Error::Hdf5 { error: crate::h5::Error::Interrupted, .. } => Error::Interrupted,
+            store::Error::Hdf5 { error: h5::Error::Interrupted, .. } => Error::Interrupted,
+            store::Error::Hdf5 { error: h5::Error::Source(error), .. } if error.is_change() => Error::Stale,
             other => Error::Store(other),
         }
     }

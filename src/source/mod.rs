@@ -67,6 +67,13 @@ pub enum Error {
     Interrupted(#[from] Interrupted),
 }
 
+impl Error {
+    /// Whether the source has changed since it was opened.
+    pub fn is_change(&self) -> bool {
+        matches!(self, Self::Changed(_))
+    }
+}
+
 /// The limit of the process behind an error, for the end of a message; empty: none.
 pub fn limit_met(error: &io::Error) -> &'static str {
     match error.raw_os_error() {

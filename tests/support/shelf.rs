@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -22,6 +22,11 @@ struct Shelved {
     objects: Mutex<BTreeMap<PathBuf, Arc<Copy>>>,
     reads: AtomicU64,
     is_stalled: AtomicBool,
+    is_broken: AtomicBool,
+    /// Reads until one fails; below zero: it has failed, or none is to.
+    until_failure: AtomicI64,
+    /// Milliseconds that a read takes.
+    delay: AtomicU64,
 }
 
 /// One version of an object.
@@ -52,6 +57,26 @@ impl Shelf {
         let stamp = Stamp { times: [written; 3], mode: 0o444 };
         let stat = SourceStat { kind: SourceKind::File, identity, stamp };
         self.0.objects.lock().insert(address.clone(), Arc::new(Copy { address, stat, bytes }));
+    }
+
+    /// Lets all reads fail, or none.
+    pub fn break_down(&self, is_broken: bool) {
+        self.0.is_broken.store(is_broken, Ordering::SeqCst);
+    }
+
+    /// Lets one read fail, after so many that succeed.
+    pub fn fail_once_after(&self, reads: u64) {
+        self.0.until_failure.store(reads as i64 + 1, Ordering::SeqCst);
+    }
+
+    /// Whether that read has failed.
+    pub fn has_failed(&self) -> bool {
+        self.0.until_failure.load(Ordering::SeqCst) < 1
+    }
+
+    /// Lets each read take so long.
+    pub fn delay(&self, delay: Duration) {
+        self.0.delay.store(delay.as_millis() as u64, Ordering::SeqCst);
     }
 
     /// How many ranges were read.
@@ -93,6 +118,12 @@ impl RemoteObject for OpenCopy {
             thread::sleep(Duration::from_millis(1));
         }
         self.shelf.0.reads.fetch_add(1, Ordering::SeqCst);
+        thread::sleep(Duration::from_millis(self.shelf.0.delay.load(Ordering::SeqCst)));
+        let fails = self.shelf.0.until_failure.fetch_sub(1, Ordering::SeqCst) == 1;
+        if fails || self.shelf.0.is_broken.load(Ordering::SeqCst) {
+            let (path, error) = (self.copy.address.clone(), io::Error::other("503 Service Unavailable"));
+            return Err(Error::Io { path, error });
+        }
         let now = self.shelf.0.find(&self.copy.address).ok();
         if !now.is_some_and(|now| Arc::ptr_eq(&now, &self.copy)) {
             return Err(Error::Changed(self.copy.address.clone()));

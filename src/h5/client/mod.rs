@@ -17,14 +17,16 @@ use parking_lot::{Mutex, MutexGuard};
 
 use self::patience::{IMPATIENT, Patience};
 use self::pool::GLANCE;
-use self::process::{Gone, Worker};
+use self::process::{Gone, Heard, SourceAccess, Worker};
 use crate::catalogue::{
     ChunkMap, ChunkMapBuilder, Elements, FileInfo, Group, MappedSource, Mapping, Mappings, Object, ObjectId,
 };
 use crate::h5::error::Error;
 use crate::h5::options::{Options, Region};
-use crate::h5::protocol::{CHUNKS_AHEAD, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Request, WorkerAnswer, WorkerReply};
-use crate::source::{Interrupt, Source, absolute, limit_met};
+use crate::h5::protocol::{
+    CHUNKS_AHEAD, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, MAX_WANTED, Request, WorkerAnswer, WorkerReply,
+};
+use crate::source::{self, Interrupt, Interrupted, Source, limit_met};
 
 /// Deaths and hangs after which the client refuses a request for good.
 const STRIKES: u32 = 2;
@@ -60,7 +62,7 @@ pub struct PrefetchedCatalogue {
 #[derive(Debug)]
 struct Inner {
     source: Arc<Source>,
-    /// Absolute path of the source.
+    /// Absolute path of the source, or what stands for it.
     path: PathBuf,
     options: Options,
     state: Mutex<State>,
@@ -100,7 +102,10 @@ struct Running {
 struct Pending {
     serial: u64,
     request: Request,
+    /// When it began, put off by all waits for bytes of the source.
     since: Instant,
+    /// Why the worker was refused bytes that it asked for, at first.
+    refused: Option<source::Error>,
     /// Processor time of the worker before the request.
     spent: Duration,
     patience: Patience,
@@ -136,7 +141,11 @@ impl Client {
         options.plugins = options.plugins.map(|folder| std::path::absolute(&folder).unwrap_or(folder));
         // An object leads to no file.
         options.follow_external &= source.folder().is_some();
-        let path = absolute(source.path()).unwrap_or_else(|_| source.path().to_owned());
+        let path = match source.folder() {
+            Some(_) => std::path::absolute(source.path()).unwrap_or_else(|_| source.path().to_owned()),
+            // libhdf5 takes names in the file as names beside it only if its path is absolute.
+            None => Path::new("/").join(source.path()),
+        };
         let state = State {
             worker: None,
             info: None,
@@ -349,7 +358,7 @@ impl Client {
         }
     }
 
-    /// Makes the worker fail: `crash`, `hang`, or `panic`. For tests.
+    /// Makes the worker fail: `crash`, `hang`, `panic`, or `greed`. For tests.
     ///
     /// # Errors
     /// The error of that failure.
@@ -358,6 +367,7 @@ impl Client {
         let fault = match fault {
             "crash" => Fault::Crash,
             "hang" => Fault::Hang,
+            "greed" => Fault::Greed,
             _ => Fault::Panic,
         };
         self.inner.call(Request::Fault(fault), interrupt).map(|_| ())
@@ -459,7 +469,7 @@ impl Inner {
             if interrupt.is_raised() {
                 return Err(Error::Interrupted);
             }
-            match self.look(state, GLANCE) {
+            match self.look(state, GLANCE, None) {
                 Look::Reply(_) | Look::Waiting => {}
                 Look::Failed(_) => tracing::debug!("an abandoned request failed"),
             }
@@ -472,7 +482,8 @@ impl Inner {
             if state.worker.is_none() {
                 state.refuse_poisoned(&Request::Open)?;
                 let slot = pool::acquire(self.options.workers, interrupt)?;
-                let source = self.source.descriptor().ok_or(Error::OutOfReach)?;
+                let size = self.source.identity().size;
+                let source = self.source.descriptor().map_or(SourceAccess::Asked(size), SourceAccess::Descriptor);
                 let mut options = self.options.clone();
                 if state.hangs >= STRIKES {
                     // Pages must finish within the shorter deadline.
@@ -522,12 +533,12 @@ impl Inner {
         let (spent, since) = (running.worker.processor_time(), Instant::now());
         let sent = running.worker.send(request.clone());
         let serial = *sent.as_ref().unwrap_or(&0);
-        running.pending = Some(Pending { serial, request, since, spent, patience });
+        running.pending = Some(Pending { serial, request, since, refused: None, spent, patience });
         if let Err(gone) = sent {
             return Err(state.died(&gone, &self.source));
         }
         loop {
-            match self.look(state, GLANCE) {
+            match self.look(state, GLANCE, Some(interrupt)) {
                 Look::Reply(reply) => return reply.answer.map_err(|refusal| Error::from(refusal).into()),
                 Look::Failed(failure) => return Err(failure),
                 Look::Waiting if interrupt.is_raised() => return Err(Error::Interrupted.into()),
@@ -536,27 +547,55 @@ impl Inner {
         }
     }
 
-    /// Checks whether the current request has finished.
-    fn look(&self, state: &mut State, wait: Duration) -> Look {
+    /// Checks whether the current request has finished, and gives the worker bytes that it waits for. `interrupt` is
+    /// that of the requester; `None`: nobody waits for the request any more, so it gets no more bytes.
+    fn look(&self, state: &mut State, wait: Duration, interrupt: Option<&Interrupt>) -> Look {
         state.last_used = Instant::now();
         let Some(running) = state.worker.as_mut() else { return Look::Failed(nonsense().into()) };
-        let Some(pending) = running.pending.as_ref() else { return Look::Failed(nonsense().into()) };
-        let reply = match running.worker.reply(wait) {
+        let Some(pending) = running.pending.as_mut() else { return Look::Failed(nonsense().into()) };
+        let reply = match running.worker.hear(wait) {
             Err(gone) => return Look::Failed(state.died(&gone, &self.source)),
-            Ok(None) => {
+            Ok(Heard::Want { at, length }) => {
+                let begun = Instant::now();
+                let bytes = match interrupt {
+                    _ if !self.may_want(at, length) => {
+                        state.worker = None;
+                        return Look::Failed(nonsense().into());
+                    }
+                    None => Err(Interrupted.into()),
+                    Some(interrupt) => {
+                        let mut bytes = vec![0; length as usize];
+                        self.source.read_at(at, &mut bytes, interrupt).map(|()| bytes)
+                    }
+                };
+                pending.since += begun.elapsed();
+                let given = running.worker.give_wanted(bytes.as_deref().ok());
+                pending.refused = pending.refused.take().or(bytes.err());
+                return match given {
+                    Ok(()) => Look::Waiting,
+                    Err(gone) => Look::Failed(state.died(&gone, &self.source)),
+                };
+            }
+            Ok(Heard::Nothing) => {
                 let spent = running.worker.processor_time().saturating_sub(pending.spent);
                 return match pending.patience.passed(pending.since.elapsed(), spent) {
                     Some(limit) => Look::Failed(state.hung(limit, &self.source).into()),
                     None => Look::Waiting,
                 };
             }
-            Ok(Some(reply)) if reply.serial != pending.serial => {
+            Ok(Heard::Reply(reply)) if reply.serial != pending.serial => {
                 state.worker = None;
                 return Look::Failed(nonsense().into());
             }
-            Ok(Some(reply)) => reply,
+            Ok(Heard::Reply(reply)) => reply,
         };
+        let refused = pending.refused.take();
         running.pending = None;
+        if let Some(error) = refused {
+            // Whatever it answers, it has not seen all. Nor may it remember what it took for the content.
+            state.worker = None;
+            return Look::Failed(Error::from(error).into());
+        }
         if state.files.len() + reply.files.len() > MAX_FILES {
             state.worker = None;
             return Look::Failed(nonsense().into());
@@ -578,6 +617,14 @@ impl Inner {
             }
         }
         Look::Reply(reply)
+    }
+}
+
+impl Inner {
+    /// Whether a worker may ask for these bytes.
+    fn may_want(&self, at: u64, length: u64) -> bool {
+        let ends_within = at.checked_add(length).is_some_and(|end| end <= self.source.identity().size);
+        self.source.descriptor().is_none() && (1..=MAX_WANTED).contains(&length) && ends_within
     }
 }
 
@@ -606,7 +653,7 @@ impl pool::WorkerOwner for Inner {
         let last_used = state.last_used;
         let Some(running) = state.worker.as_mut() else { return };
         if running.pending.is_some() {
-            if let Look::Failed(_) = self.look(&mut state, Duration::ZERO) {
+            if let Look::Failed(_) = self.look(&mut state, Duration::ZERO, None) {
                 tracing::debug!("an abandoned request failed");
             }
         } else if last_used.elapsed() >= self.options.idle || !running.worker.is_alive() {

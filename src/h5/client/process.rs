@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
@@ -19,7 +19,8 @@ use crate::catalogue::Elements;
 use crate::h5::options::Options;
 use crate::h5::protocol::descriptors;
 use crate::h5::protocol::{
-    self, Envelope, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, Request, SHARED, WorkerMessage, WorkerReply,
+    self, Envelope, GIVEN, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, MAX_WANTED, REFUSED, Request, SHARED,
+    WorkerMessage, WorkerReply,
 };
 
 /// Contents of the shared memory above this size go back to the system after the read.
@@ -43,12 +44,32 @@ pub(in crate::h5) struct Worker {
 #[derive(Debug)]
 pub(in crate::h5) struct Gone(pub String);
 
+/// How a worker gets at its source.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::h5) enum SourceAccess<'a> {
+    /// By its descriptor.
+    Descriptor(BorrowedFd<'a>),
+    /// By asking for its bytes, of which there are so many.
+    Asked(u64),
+}
+
+/// A message of a worker that somebody waits for.
+pub(in crate::h5) enum Heard {
+    Reply(WorkerReply),
+    /// It waits for bytes of the source: [`Worker::give_wanted`].
+    Want {
+        at: u64,
+        length: u64,
+    },
+    Nothing,
+}
+
 impl Worker {
-    /// Starts a worker for `source` and passes it the descriptor.
+    /// Starts a worker for `source` and passes it the descriptor, if there is one.
     ///
     /// With the descriptor of a journal the worker may write to the source, which must then be open for writing.
     pub fn start(
-        source: BorrowedFd<'_>,
+        source: SourceAccess<'_>,
         journal: Option<BorrowedFd<'_>>,
         path: &Path,
         options: &Options,
@@ -68,8 +89,13 @@ impl Worker {
             folder: folder.clone(),
         };
         let process = pool::start(kind, theirs.into())?;
+        let (descriptor, asks) = match source {
+            SourceAccess::Descriptor(descriptor) => (Some(descriptor), None),
+            SourceAccess::Asked(size) => (None, Some(size)),
+        };
         let hello = Hello {
             path: path.into_os_string().into_vec(),
+            asks,
             follow: folder.map(|folder| folder.into_os_string().into_vec()),
             plugins: options.plugins.as_ref().map(|folder| folder.as_os_str().as_bytes().to_vec()),
             memory: options.memory,
@@ -79,8 +105,9 @@ impl Worker {
             page_time: options.page_time,
             write: journal.is_some(),
         };
-        let descriptors = [source.as_raw_fd(), memory.as_raw_fd()].into_iter().chain(journal.map(|j| j.as_raw_fd()));
-        descriptors::send(&ours, &descriptors.collect::<Vec<_>>())?;
+        let descriptors: Vec<_> =
+            descriptor.into_iter().chain([memory.as_fd()]).chain(journal).map(|one| one.as_raw_fd()).collect();
+        descriptors::send(&ours, &descriptors)?;
         protocol::send(&mut &ours, &hello)?;
         ours.set_nonblocking(true)?;
         tracing::debug!(worker = process.id(), source = %hello.path.as_bstr(), "HDF5 worker started");
@@ -106,23 +133,32 @@ impl Worker {
         Ok(self.serial)
     }
 
-    /// Waits up to `wait` for a reply.
+    /// Waits up to `wait` for the reply of a worker that asks for no bytes.
     pub fn reply(&mut self, wait: Duration) -> Result<Option<WorkerReply>, Gone> {
-        if let Some(reply) = self.take_reply()? {
-            return Ok(Some(reply));
+        match self.hear(wait)? {
+            Heard::Reply(reply) => Ok(Some(reply)),
+            Heard::Nothing => Ok(None),
+            Heard::Want { .. } => Err(self.gone("it asks for bytes of a file that it has")),
+        }
+    }
+
+    /// Waits up to `wait` for a message.
+    pub fn hear(&mut self, wait: Duration) -> Result<Heard, Gone> {
+        if let Some(heard) = self.take_message()? {
+            return Ok(heard);
         }
         let deadline = Instant::now() + wait;
         loop {
             if !readable(&self.socket, deadline.saturating_duration_since(Instant::now())) {
-                return Ok(None);
+                return Ok(Heard::Nothing);
             }
             let mut buffer = [0; 16 << 10];
             match self.socket.read(&mut buffer) {
                 Ok(0) => return Err(self.gone("it closed its socket")),
                 Ok(n) => {
                     self.inbox.extend_from_slice(&buffer[..n]);
-                    if let Some(reply) = self.take_reply()? {
-                        return Ok(Some(reply));
+                    if let Some(heard) = self.take_message()? {
+                        return Ok(heard);
                     }
                 }
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
@@ -136,7 +172,7 @@ impl Worker {
         self.begun == self.serial
     }
 
-    fn take_reply(&mut self) -> Result<Option<WorkerReply>, Gone> {
+    fn take_message(&mut self) -> Result<Option<Heard>, Gone> {
         loop {
             let Some(length) = self.inbox.first_chunk::<4>() else { return Ok(None) };
             let length = u32::from_le_bytes(*length) as usize;
@@ -148,7 +184,8 @@ impl Worker {
             self.inbox.drain(..4 + length);
             match message {
                 Ok(WorkerMessage::Begun(serial)) => self.begun = serial,
-                Ok(WorkerMessage::Reply(reply)) => return Ok(Some(reply)),
+                Ok(WorkerMessage::Reply(reply)) => return Ok(Some(Heard::Reply(reply))),
+                Ok(WorkerMessage::Want { at, length }) => return Ok(Some(Heard::Want { at, length })),
                 Err(error) => return Err(self.gone(&format!("it sent an unreadable reply: {error}"))),
             }
         }
@@ -182,6 +219,13 @@ impl Worker {
             unsafe { libc::fallocate(self.memory.as_raw_fd(), mode, 0, SHARED as i64) };
         }
         elements.map_err(|error| self.gone_alive(&error.to_string()))
+    }
+
+    /// Gives the worker the bytes that it waits for; `None`: they cannot be read.
+    pub fn give_wanted(&mut self, bytes: Option<&[u8]>) -> Result<(), Gone> {
+        let (bytes, answer) = bytes.map_or((&[][..], &REFUSED), |bytes| (bytes, &GIVEN));
+        let given = self.memory.write_all_at(bytes, SHARED).and_then(|()| self.socket.write_all(answer));
+        given.map_err(|error| self.gone(&error.to_string()))
     }
 
     /// Copies bytes into the shared memory.
@@ -232,7 +276,7 @@ fn readable(socket: &UnixStream, wait: Duration) -> bool {
 /// By system calls: the C library has `memfd_create` from glibc 2.27 on only.
 fn shared_memory() -> io::Result<File> {
     let file = File::from(memfd_create("hepfs-h5", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
-    file.set_len(SHARED)?;
+    file.set_len(SHARED + MAX_WANTED)?;
     fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(file)
 }

@@ -38,8 +38,15 @@ pub(super) const MAX_ELEMENTS: u64 = 16 << 20;
 /// Most bytes of variable-length content in a read.
 pub(super) const MAX_HEAP: u64 = 48 << 20;
 
-/// Length of the memory shared with a worker: elements, then heap.
+/// Length of the memory shared with a worker for elements, then heap.
 pub(super) const SHARED: u64 = MAX_ELEMENTS + MAX_HEAP;
+
+/// Most bytes of the source that a worker asks for at once; they come behind [`SHARED`].
+pub(super) const MAX_WANTED: u64 = 1 << 20;
+
+/// Bytes by which the daemon says that wanted bytes are there, or cannot be read.
+pub(super) const GIVEN: [u8; 1] = [1];
+pub(super) const REFUSED: [u8; 1] = [0];
 
 /// Most datasets that a virtual dataset may map: the daemon asks for a description of each.
 pub(super) const MAX_SOURCES: usize = 4096;
@@ -47,11 +54,14 @@ pub(super) const MAX_SOURCES: usize = 4096;
 /// Most bytes of the paths of these datasets, all together.
 pub(super) const MAX_SOURCE_PATHS: usize = 1 << 20;
 
-/// The first message to a worker, sent together with the descriptors of the source and of the shared memory.
+/// The first message to a worker, sent together with the descriptors of the source, if it has one, and of the shared
+/// memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
     /// Absolute path of the source.
     pub path: Vec<u8>,
+    /// Size of a source without a descriptor, whose bytes the worker asks for ([`WorkerMessage::Want`]).
+    pub asks: Option<u64>,
     /// Canonical path of the folder whose files the worker may follow links to; `None`: it follows none.
     pub follow: Option<Vec<u8>>,
     /// Folder of filter plugins.
@@ -104,6 +114,8 @@ pub(super) enum Fault {
     Crash,
     Hang,
     Panic,
+    /// Asks for bytes that lie in no source.
+    Greed,
 }
 
 /// A request with its number.
@@ -118,6 +130,13 @@ pub(super) struct Envelope {
 pub(super) enum WorkerMessage {
     /// The worker has the request of this number and begins: if it dies now, that request is to blame.
     Begun(u64),
+    /// The worker waits for bytes of the source: [`GIVEN`] or [`REFUSED`] follows.
+    Want {
+        /// Position of the first byte.
+        at: u64,
+        /// At most [`MAX_WANTED`] bytes, which end within the source.
+        length: u64,
+    },
     Reply(WorkerReply),
 }
 

@@ -39,6 +39,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(feature = "fuzzing")]
 pub use self::answers::ListedChunks;
+use self::driver::{AskedSource, DriverSource, SourceDescriptor};
 use self::session::WorkerSession;
 use self::shared::SharedMemory;
 use self::writer::WritingWorker;
@@ -83,14 +84,22 @@ fn run() -> io::Result<()> {
     sandbox::die_with(hello.parent)?;
     let mut descriptors = descriptors.into_iter();
     let mut next = || descriptors.next().ok_or_else(|| io::Error::other("no descriptors"));
-    let (source, shared) = (driver::DriverSource::of(next()?)?, SharedMemory::map(next()?)?);
-    let journal = if hello.write { Some(File::from(next()?)) } else { None };
+    let file = if hello.asks.is_none() { Some(SourceDescriptor::of(next()?)?) } else { None };
+    let shared = SharedMemory::map(next()?)?;
+    let source = match (file, hello.asks) {
+        (Some(file), _) => DriverSource::File(file),
+        (None, size) => DriverSource::Asked(AskedSource { size: size.unwrap_or(0), wanted: shared.wanted() }),
+    };
+    let target = match file {
+        Some(file) if hello.write => Some((file, File::from(next()?))),
+        _ => None,
+    };
     sandbox::limit(&hello)?;
     // From here on the process may open nothing that `hello` does not allow; libhdf5 has not seen a byte of the source
     // yet.
-    let writable = journal.as_ref().map(|journal| [source.descriptor(), journal.as_raw_fd()]);
+    let writable = target.as_ref().map(|(file, journal)| [file.descriptor(), journal.as_raw_fd()]);
     let sandbox = sandbox::enter(&hello, writable)?;
-    let mut writer = journal.map(|journal| WritingWorker::new(&hello, source, journal));
+    let mut writer = target.map(|(file, journal)| WritingWorker::new(&hello, file, journal));
     let mut session = WorkerSession::new(&hello, source, shared, sandbox);
     loop {
         let Some(Envelope { serial, request }) = protocol::receive::<Envelope>(&mut socket)? else { return Ok(()) };

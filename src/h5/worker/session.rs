@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, c_ulong};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -279,7 +278,7 @@ impl WorkerSession {
     /// Reads the virtual dataset at an address from the bytes of the file; `None`: another kind of dataset, or one that
     /// only libhdf5 can read.
     pub fn stored_virtual(&mut self, id: ObjectId) -> Option<VirtualDataset> {
-        let source = self.setup.source.file();
+        let source = self.setup.source;
         // A writer may change bytes between two reads; linked files are open in libhdf5 alone.
         let file = self.file(id.file).ok().filter(|file| id.file == 0 && !file.swmr && !file.has_image)?;
         let widths = Widths { address: file.address_size.into(), length: file.length_size.into() };
@@ -287,7 +286,7 @@ impl WorkerSession {
         let read = |address: u64, length: usize| {
             let at = address.checked_add(user_block)?;
             // No buffer is longer than the file.
-            let length = (driver::disk::length(&source).ok()?.checked_sub(at)?).min(length as u64) as usize;
+            let length = (source.length().ok()?.checked_sub(at)?).min(length as u64) as usize;
             let mut bytes = vec![0; length];
             source.read_exact_at(&mut bytes, at).ok()?;
             Some(bytes)

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use self::journal::{JournalRecovery, Unusable};
 use crate::h5::client::pool::{self, GLANCE};
-use crate::h5::client::process::{Gone, Worker};
+use crate::h5::client::process::{Gone, SourceAccess, Worker};
 use crate::h5::options::Options;
 use crate::h5::protocol::{MAX_ELEMENTS, Request, WorkerAnswer};
 use crate::h5::steps::{Step, StepOutcome, TargetObject};
@@ -144,8 +144,8 @@ impl Exclusive {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
         let options = Options { follow_external: false, deadline: DEADLINE, ..options.clone() };
-        let started =
-            Worker::start(self.file.as_fd(), Some(journal.as_fd()), &self.path, &options, &[], slot).map_err(io);
+        let access = SourceAccess::Descriptor(self.file.as_fd());
+        let started = Worker::start(access, Some(journal.as_fd()), &self.path, &options, &[], slot).map_err(io);
         if started.is_err() {
             std::fs::remove_file(&self.journal).ok();
         }

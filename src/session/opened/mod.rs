@@ -230,11 +230,16 @@ impl OpenedSource {
             Format::Hdf5 => {
                 let client = Arc::new(Client::new(source.clone(), session.workers.clone()));
                 let file = File::open(session.store.clone(), source.clone(), client, interrupt);
-                let file = file.map_err(|error| match Format::part(&source, interrupt) {
-                    Some(what) if !matches!(error, h5::Error::Interrupted) => {
-                        OpenError::Part { path: path.to_owned(), what }
+                let hdf5 = |error| OpenError::Hdf5 { path: path.to_owned(), error };
+                let file = file.map_err(|error| match error {
+                    h5::Error::Source(error) => {
+                        Arc::try_unwrap(error).map_or_else(|error| hdf5(h5::Error::Source(error)), OpenError::Source)
                     }
-                    _ => OpenError::Hdf5 { path: path.to_owned(), error },
+                    h5::Error::Interrupted => hdf5(error),
+                    error => match Format::part(&source, interrupt) {
+                        Some(what) => OpenError::Part { path: path.to_owned(), what },
+                        None => hdf5(error),
+                    },
                 })?;
                 // The answers of libhdf5 match the identity only if the file has not changed since.
                 if !file.info().swmr {

@@ -31,8 +31,8 @@ mod read;
 #[cfg(feature = "fuzzing")]
 pub use listed::ListedChunks;
 
-use super::sandbox;
 use super::session::WorkerSession;
+use super::{driver, sandbox};
 use crate::h5::protocol::{Fault, Request, WorkerAnswer, WorkerRefusal};
 
 /// Answers a request.
@@ -54,5 +54,9 @@ pub(super) fn answer(session: &mut WorkerSession, request: &Request) -> Result<W
             std::thread::sleep(std::time::Duration::from_secs(1));
         },
         Request::Fault(Fault::Panic) => panic!("as asked"),
+        Request::Fault(Fault::Greed) => {
+            let got = driver::want(u64::MAX, 1);
+            Err(WorkerRefusal::Hdf5(format!("bytes behind all files: {got:?}")))
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! from the daemon, so both read the same inode even if another file takes the name. The driver refuses any other path,
 //! or, if links may be followed, accepts it below the source's folder.
 
+mod asked;
 pub(super) mod disk;
 pub(super) mod overlay;
 mod space;
@@ -20,6 +21,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+pub(super) use self::asked::{AskedSource, want};
 use self::overlay::Overlay;
 use crate::h5::library::ffi::{self, DriverClass, DriverFile, Herr, Hid};
 use crate::h5::library::{FailureReason, Id, note_failure};
@@ -40,16 +42,41 @@ pub(super) struct DriverAccess {
     pub write: bool,
 }
 
-/// The source: its descriptor, and its metadata from before the sandbox closed (`stat` takes a path on some systems).
+/// The source: a file, or bytes that the daemon gives.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DriverSource {
+pub(super) enum DriverSource {
+    File(SourceDescriptor),
+    Asked(AskedSource),
+}
+
+impl DriverSource {
+    /// Its length in bytes, now.
+    pub fn length(self) -> io::Result<u64> {
+        match self {
+            Self::File(file) => disk::length(&file.file()),
+            Self::Asked(asked) => Ok(asked.size),
+        }
+    }
+
+    /// Fills `out` from byte `at` on.
+    pub fn read_exact_at(self, out: &mut [u8], at: u64) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.file().read_exact_at(out, at),
+            Self::Asked(asked) => asked.read_exact_at(out, at),
+        }
+    }
+}
+
+/// A file: its descriptor, and its metadata from before the sandbox closed (`stat` takes a path on some systems).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SourceDescriptor {
     descriptor: RawFd,
     size: u64,
     device: u64,
     inode: u64,
 }
 
-impl DriverSource {
+impl SourceDescriptor {
     /// Takes over a descriptor for the rest of the process.
     pub fn of(descriptor: OwnedFd) -> io::Result<Self> {
         let file = File::from(descriptor);
@@ -184,7 +211,7 @@ static CLASS: DriverClass = DriverClass {
 #[repr(C)]
 struct Open {
     public: DriverFile,
-    file: ManuallyDrop<File>,
+    bytes: OpenBytes,
     /// Whether we close the descriptor (not the source's).
     owned: bool,
     /// Whether the file is the source, open for writing.
@@ -193,6 +220,12 @@ struct Open {
     eof: u64,
     device: u64,
     inode: u64,
+}
+
+/// The bytes of an open file.
+enum OpenBytes {
+    File(ManuallyDrop<File>),
+    Asked(AskedSource),
 }
 
 unsafe extern "C" fn open(name: *const c_char, flags: c_uint, _: Hid, _: u64) -> *mut DriverFile {
@@ -213,28 +246,25 @@ unsafe extern "C" fn open(name: *const c_char, flags: c_uint, _: Hid, _: u64) ->
 fn open_path(path: &Path, writes: bool) -> io::Result<Open> {
     let source = with_state(|state| state.access.as_ref().filter(|a| a.path == path).map(|a| (a.source, a.write)));
     let (source, owned) = match source.flatten() {
-        Some((source, true)) if writes => {
+        Some((DriverSource::File(source), true)) if writes => {
             // The file grows from one opening to the next.
             let size = disk::length(&source.file())?;
             with_state(|state| state.overlay = Some(Overlay::new(size)));
-            (DriverSource { size, ..source }, false)
+            (DriverSource::File(SourceDescriptor { size, ..source }), false)
         }
         _ if writes => return Err(io::ErrorKind::PermissionDenied.into()),
         Some((source, _)) => (source, false),
-        None => (DriverSource::of(open_followed(path)?.into())?, true),
+        None => (DriverSource::File(SourceDescriptor::of(open_followed(path)?.into())?), true),
     };
-    Ok(Open {
-        // SAFETY: all zeros is a valid value (numbers and a null pointer); the library fills it in.
-        public: unsafe { std::mem::zeroed() },
+    let (bytes, eof, [device, inode]) = match source {
         // `close` closes it once, if it is ours.
-        file: source.file(),
-        owned,
-        writes,
-        eoa: 0,
-        eof: source.size,
-        device: source.device,
-        inode: source.inode,
-    })
+        DriverSource::File(file) => (OpenBytes::File(file.file()), file.size, [file.device, file.inode]),
+        // No file is open beside it.
+        DriverSource::Asked(asked) => (OpenBytes::Asked(asked), asked.size, [0; 2]),
+    };
+    // SAFETY: all zeros is a valid value (numbers and a null pointer); the library fills it in.
+    let public = unsafe { std::mem::zeroed() };
+    Ok(Open { public, bytes, owned, writes, eoa: 0, eof, device, inode })
 }
 
 /// Opens another file, if permitted.
@@ -260,9 +290,11 @@ fn open_followed(path: &Path) -> io::Result<File> {
 unsafe extern "C" fn close(file: *mut DriverFile) -> Herr {
     // SAFETY: the library gives back the file from `open`, once.
     let mut file = unsafe { Box::from_raw(file.cast::<Open>()) };
-    if file.owned {
+    if file.owned
+        && let OpenBytes::File(file) = &mut file.bytes
+    {
         // SAFETY: dropped once, here.
-        unsafe { ManuallyDrop::drop(&mut file.file) };
+        unsafe { ManuallyDrop::drop(file) };
     }
     0
 }
@@ -335,7 +367,11 @@ unsafe extern "C" fn read(
     }
     // SAFETY: the library passes a file from `open` and a buffer of `size` bytes.
     let (open, whole) = unsafe { (&(*file.cast::<Open>()), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size)) };
-    if let Err((position, error)) = read_file(&open.file, address, whole) {
+    let read = match &open.bytes {
+        OpenBytes::File(file) => read_file(file, address, whole),
+        OpenBytes::Asked(asked) => asked.read_at(whole, address).map_err(|error| (address, error)),
+    };
+    if let Err((position, error)) = read {
         note_failure(format!("byte {position}: {error}"));
         return -1;
     }
@@ -377,6 +413,7 @@ unsafe extern "C" fn write(
 ) -> Herr {
     // SAFETY: the library passes a file from `open`.
     let file = unsafe { &*file.cast::<Open>() };
+    let OpenBytes::File(target) = &file.bytes else { return -1 };
     if !file.writes || bytes.is_null() {
         return -1;
     }
@@ -384,7 +421,7 @@ unsafe extern "C" fn write(
     let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size) };
     let written = with_state(|state| {
         let overlay = state.overlay.as_mut()?;
-        let result = overlay.write(&file.file, address, bytes, kind);
+        let result = overlay.write(target, address, bytes, kind);
         result.map_err(|error| note_failure(format!("{address} bytes were written: {error}"))).ok()
     });
     if written.flatten().is_some() { 0 } else { -1 }

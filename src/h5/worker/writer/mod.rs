@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use hdf5_metno_sys::{h5a, h5d, h5f, h5g, h5l, h5o, h5p, h5r, h5t};
 
 use super::address::address_of;
-use super::driver::{self, DriverAccess, DriverSource, disk};
+use super::driver::{self, DriverAccess, DriverSource, SourceDescriptor, disk};
 use super::shared::SharedMemory;
 use super::start::start_library;
 use super::values::{Aligned, Dataspace};
@@ -30,7 +30,7 @@ const MOST_REFERENCES: u64 = 4096;
 #[derive(Debug)]
 pub(super) struct WritingWorker {
     path: PathBuf,
-    source: DriverSource,
+    source: SourceDescriptor,
     journal: File,
     plugins: Option<Vec<u8>>,
     fapl: Option<Id>,
@@ -40,7 +40,7 @@ pub(super) struct WritingWorker {
 }
 
 impl WritingWorker {
-    pub fn new(hello: &Hello, source: DriverSource, journal: File) -> Self {
+    pub fn new(hello: &Hello, source: SourceDescriptor, journal: File) -> Self {
         let path = PathBuf::from(std::ffi::OsStr::from_bytes(&hello.path));
         Self { path, source, journal, plugins: hello.plugins.clone(), fapl: None, file: None, made: Vec::new() }
     }
@@ -86,7 +86,7 @@ impl WritingWorker {
     fn begin(&mut self) -> Result<(), FailureReason> {
         if self.fapl.is_none() {
             let (path, source) = (self.path.clone(), self.source);
-            let access = DriverAccess { path, source, follow: None, write: true };
+            let access = DriverAccess { path, source: DriverSource::File(source), follow: None, write: true };
             self.fapl = Some(start_library(access, self.plugins.as_deref())?);
         }
         let fapl = self.fapl.as_ref().map_or(DEFAULT, Id::raw);
