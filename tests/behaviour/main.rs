@@ -1,6 +1,9 @@
 //! The promises of `docs/promises.md` as black-box tests: the real program, real mounts, real HDF5 files.
 
 mod place;
+#[path = "../support/shelf.rs"]
+#[allow(dead_code, reason = "`engine` uses all of it")]
+mod shelf;
 #[path = "../support/mod.rs"]
 mod support;
 mod writer;
@@ -25,6 +28,7 @@ mod pages;
 mod passed_on;
 mod plugins;
 mod progress;
+mod remote;
 mod run;
 mod service;
 mod slow;
