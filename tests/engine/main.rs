@@ -5,6 +5,9 @@ mod h5_pool;
 mod h5_worker;
 mod library;
 mod loom;
+mod over_http;
+#[path = "../support/range_server.rs"]
+mod range_server;
 mod remote;
 mod sample;
 #[path = "../support/shelf.rs"]
