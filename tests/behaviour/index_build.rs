@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::data;
+use crate::import::{refused, succeeded};
 use crate::support::{HEPFS, LONG, Mounted, hepfs, run_within, until};
 
 /// A copy of the sample, in a folder of its own.
@@ -24,17 +25,6 @@ fn index(command: &str, path: &Path, table: &str, arguments: &[&str]) -> Output 
     let place = format!("{}:{table}", path.display());
     let line = ["index", command, &place].into_iter().chain(arguments.iter().copied());
     hepfs(line.chain(["--cache-folder", "none"]))
-}
-
-fn refused(output: &Output, words: &[&str]) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success(), "{said}");
-    words.iter().for_each(|word| assert!(said.contains(word), "no {word:?} in {said}"));
-}
-
-fn succeeded(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 /// Kinds of the indexes of a column, as a mount tells.
