@@ -265,6 +265,22 @@ impl<'de> Deserialize<'de> for Datatype {
 }
 
 impl Datatype {
+    /// An integer that fills its bytes.
+    pub fn integer(size: u64, signed: bool, order: ByteOrder) -> Self {
+        Self { size, class: Class::Integer { signed, order, precision: 8 * size as u32, offset: 0 } }
+    }
+
+    /// A compound of `size` bytes with these fields, each with its offset.
+    #[cfg(test)]
+    pub fn compound(size: u64, fields: &[(&str, u64, Self)]) -> Self {
+        let field = |(name, offset, datatype): &(&str, u64, Self)| CompoundField {
+            name: (*name).into(),
+            offset: *offset,
+            datatype: datatype.clone(),
+        };
+        Self { size, class: Class::Compound { fields: fields.iter().map(field).collect() } }
+    }
+
     /// Whether an element has variable length: a string or sequence stored outside of it.
     pub fn is_variable(&self) -> bool {
         self.any(&|class| matches!(class, Class::VariableString { .. } | Class::Sequence { .. }))

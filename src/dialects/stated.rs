@@ -294,10 +294,6 @@ mod tests {
     use super::*;
     use crate::catalogue::{Charset, EnumerationMember, Padding};
 
-    fn whole(size: u64, signed: bool, order: ByteOrder) -> Datatype {
-        Datatype { size, class: Class::Integer { signed, order, precision: 8 * size as u32, offset: 0 } }
-    }
-
     fn float(size: u64, order: ByteOrder) -> Datatype {
         let format = match size {
             2 => FloatFormat::Half,
@@ -332,7 +328,7 @@ mod tests {
         assert_eq!(double(f64::INFINITY, &single), Some(f32::INFINITY.to_be_bytes().to_vec()));
         assert_eq!(double(2.0, &float(2, Little)), Some(vec![0, 0x40]));
         assert_eq!(double(65_520.0, &float(2, Little)), None);
-        let (short, long) = (whole(2, true, Big), whole(8, true, Little));
+        let (short, long) = (Datatype::integer(2, true, Big), Datatype::integer(8, true, Little));
         assert_eq!(double(-9999.0, &short), Some((-9999_i16).to_be_bytes().to_vec()));
         for odd in [40_000.0, 0.5, f64::NAN, f64::INFINITY] {
             assert_eq!(double(odd, &short), None, "{odd}");
@@ -342,14 +338,17 @@ mod tests {
         assert_eq!(double(-9_223_372_036_854_775_808.0, &long), Some(i64::MIN.to_le_bytes().to_vec()));
         let wide = |value: i64, datatype: &Datatype| bytes(datatype, &long, &value.to_le_bytes());
         assert_eq!(wide(-1, &short), Some(vec![255, 255]));
-        assert_eq!(wide(-1, &whole(2, false, Little)), None);
-        assert_eq!(wide(255, &whole(1, false, Little)), Some(vec![255]));
-        assert_eq!(wide(256, &whole(1, false, Little)), None);
+        assert_eq!(wide(-1, &Datatype::integer(2, false, Little)), None);
+        assert_eq!(wide(255, &Datatype::integer(1, false, Little)), Some(vec![255]));
+        assert_eq!(wide(256, &Datatype::integer(1, false, Little)), None);
         assert_eq!(wide(16_777_216, &single), Some(16_777_216_f32.to_be_bytes().to_vec()));
         assert_eq!(wide(16_777_217, &single), None);
         assert_eq!(wide((1 << 53) + 1, &float(8, Little)), None);
-        assert_eq!(bytes(&float(8, Little), &whole(8, false, Little), &[255; 8]), None);
-        assert_eq!(bytes(&long, &whole(4, true, Big), &(-5_i32).to_be_bytes()), Some((-5_i64).to_le_bytes().to_vec()));
+        assert_eq!(bytes(&float(8, Little), &Datatype::integer(8, false, Little), &[255; 8]), None);
+        assert_eq!(
+            bytes(&long, &Datatype::integer(4, true, Big), &(-5_i32).to_be_bytes()),
+            Some((-5_i64).to_le_bytes().to_vec())
+        );
     }
 
     #[test]
@@ -365,20 +364,20 @@ mod tests {
         assert_eq!(bytes(&fixed(2, Padding::SpacePadded), &padded, b"NA\0\0"), Some(b"NA".to_vec()));
         assert_eq!(bytes(&fixed(1, Padding::NullPadded), &padded, b"NA\0\0"), None);
         assert_eq!(bytes(&fixed(4, Padding::SpacePadded), &padded, b"NA \0"), None);
-        assert_eq!(bytes(&whole(1, true, ByteOrder::Little), &padded, b"1\0\0\0"), None);
-        assert_eq!(bytes(&padded, &whole(1, true, ByteOrder::Little), b"1"), None);
+        assert_eq!(bytes(&Datatype::integer(1, true, ByteOrder::Little), &padded, b"1\0\0\0"), None);
+        assert_eq!(bytes(&padded, &Datatype::integer(1, true, ByteOrder::Little), b"1"), None);
     }
 
     #[test]
     fn booleans_are_never_missing_and_codes_of_other_enumerations_are() {
-        let byte = whole(1, false, ByteOrder::Little);
+        let byte = Datatype::integer(1, false, ByteOrder::Little);
         let of = |members: &[(&str, i128)]| {
             let members =
                 members.iter().map(|(name, value)| EnumerationMember { name: (*name).into(), value: *value }).collect();
             Datatype { size: 1, class: Class::Enum { base: Box::new(byte.clone()), members } }
         };
         let (boolean, colour) = (of(&[("FALSE", 0), ("TRUE", 1)]), of(&[("red", 0), ("none", 255)]));
-        let stated = whole(8, true, ByteOrder::Big);
+        let stated = Datatype::integer(8, true, ByteOrder::Big);
         assert!(element(&boolean, &stating(&stated, &1_i64.to_be_bytes())).unwrap().is_none());
         assert_eq!(bytes(&colour, &stated, &255_i64.to_be_bytes()), Some(vec![255]));
         assert_eq!(bytes(&colour, &stated, &256_i64.to_be_bytes()), None);
@@ -393,7 +392,7 @@ mod tests {
         let single = float(4, ByteOrder::Little);
         assert_eq!(nearest(&single, 1e20), Some(Scalar::Float(1e20_f32.into())));
         assert_eq!(nearest(&single, 1e300), None);
-        let short = whole(2, true, ByteOrder::Little);
+        let short = Datatype::integer(2, true, ByteOrder::Little);
         assert_eq!(nearest(&short, -9999.5), Some(Scalar::Int(-10_000)));
         assert_eq!(nearest(&short, 1e9), None);
         assert_eq!(nearest(&short, f64::NAN), None);

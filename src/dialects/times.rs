@@ -121,8 +121,8 @@ impl OfNumpy {
             ("m8", _) => Err(unit.to_owned().into()),
             _ => return None,
         };
-        let class = Class::Integer { signed: true, order, precision: 64, offset: 0 };
-        (stored.size == 8).then(|| Self { read: Datatype { size: 8, class }, missing: not_a_time(order), step })
+        let read = Datatype::integer(8, true, order);
+        (stored.size == 8).then(|| Self { read, missing: not_a_time(order), step })
     }
 
     /// How the integers count instants. `None`: they do not, or times are shown as numbers.

@@ -245,8 +245,7 @@ struct Opened {
 fn byte(stored: &Datatype) -> Result<Datatype, Unreadable> {
     match stored.class {
         Class::FixedString { .. } | Class::Integer { .. } if stored.size == 1 => {
-            let class = Class::Integer { signed: false, order: ByteOrder::Little, precision: 8, offset: 0 };
-            Ok(Datatype { size: 1, class })
+            Ok(Datatype::integer(1, false, ByteOrder::Little))
         }
         _ => Err(format!("characters of {} bytes", stored.size).into()),
     }

@@ -49,10 +49,7 @@ pub(super) fn arrow_type(kind: TrevniType) -> DataType {
 /// The type of a row's bytes in `.npy`. `None`: neither numbers nor booleans.
 fn stored_type(kind: TrevniType) -> Option<Datatype> {
     let order = ByteOrder::Little;
-    let integer = |size: u32| Datatype {
-        size: u64::from(size),
-        class: Class::Integer { signed: true, order, precision: size * 8, offset: 0 },
-    };
+    let integer = |size| Datatype::integer(size, true, order);
     let float = |size, format| Datatype { size, class: Class::Float { order, format } };
     match kind {
         TrevniType::Boolean => Some(Datatype { size: 1, class: Class::Flag }),

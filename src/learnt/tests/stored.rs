@@ -157,10 +157,6 @@ fn text(size: u64, padding: Padding) -> Datatype {
     Datatype { size, class: Class::FixedString { padding, charset: Charset::Utf8 } }
 }
 
-fn integer(size: u64, signed: bool, order: ByteOrder) -> Datatype {
-    Datatype { size, class: Class::Integer { signed, order, precision: 8 * size as u32, offset: 0 } }
-}
-
 fn float(size: u64, format: FloatFormat, order: ByteOrder) -> Datatype {
     Datatype { size, class: Class::Float { order, format } }
 }
@@ -168,20 +164,20 @@ fn float(size: u64, format: FloatFormat, order: ByteOrder) -> Datatype {
 fn enumeration(size: u64, members: &[(&str, i128)]) -> Datatype {
     let members =
         members.iter().map(|(name, value)| EnumerationMember { name: (*name).into(), value: *value }).collect();
-    Datatype { size, class: Class::Enum { base: Box::new(integer(size, true, ByteOrder::Little)), members } }
+    Datatype { size, class: Class::Enum { base: Box::new(Datatype::integer(size, true, ByteOrder::Little)), members } }
 }
 
 /// Types whose bytes are read in different ways.
 fn datatypes() -> Vec<Datatype> {
     use ByteOrder::{Big, Little};
     vec![
-        integer(1, true, Little),
-        integer(1, false, Little),
-        integer(2, true, Big),
-        integer(4, false, Little),
-        integer(8, true, Little),
-        integer(8, false, Big),
-        integer(3, true, Big),
+        Datatype::integer(1, true, Little),
+        Datatype::integer(1, false, Little),
+        Datatype::integer(2, true, Big),
+        Datatype::integer(4, false, Little),
+        Datatype::integer(8, true, Little),
+        Datatype::integer(8, false, Big),
+        Datatype::integer(3, true, Big),
         Datatype { size: 4, class: Class::Integer { signed: true, order: Little, precision: 9, offset: 3 } },
         float(2, FloatFormat::Half, Little),
         float(4, FloatFormat::Single, Little),
@@ -302,7 +298,7 @@ proptest! {
         let members: Vec<_> = names.iter().zip(0..).map(|(name, at)| (name.as_str(), least + at * gap)).collect();
         let mut datatype = enumeration(size, &members);
         if let Class::Enum { base, .. } = &mut datatype.class {
-            **base = integer(size, true, if big { ByteOrder::Big } else { ByteOrder::Little });
+            **base = Datatype::integer(size, true, if big { ByteOrder::Big } else { ByteOrder::Little });
         }
         let cells: Vec<Vec<u8>> = codes.iter().zip(0..).map(|(code, at)| {
             let code = if far && at == 7 { i64::MIN } else { least as i64 + (code % most) as i64 };
@@ -383,7 +379,7 @@ fn rows_too_long_for_a_copy_are_not_scanned() {
 #[test]
 fn what_is_only_copied_teaches_nothing() {
     let bytes = vec![1; 800];
-    let mut rows = Stored::new(integer(8, true, ByteOrder::Little), None, bytes);
+    let mut rows = Stored::new(Datatype::integer(8, true, ByteOrder::Little), None, bytes);
     rows.facts.stored.decoded = ChunkDecoding::Never;
     let learner = read(&Arc::new(rows), &[0..300, 300..800], 1);
     assert!(!learner.has_seen(&(0..1)));
@@ -392,7 +388,7 @@ fn what_is_only_copied_teaches_nothing() {
 
 #[test]
 fn rows_between_requests_are_read_once_and_only_where_requests_meet() {
-    let rows = Arc::new(Stored::new(integer(8, true, ByteOrder::Little), None, vec![1; 800]));
+    let rows = Arc::new(Stored::new(Datatype::integer(8, true, ByteOrder::Little), None, vec![1; 800]));
     let learner = read(&rows, &[4..100, 300..400, 396..404], 1);
     // No row is before row 0. Row 12 waits for 13, 37 for 36, 50 for 51.
     assert!(learner.has_seen(&(0..12)) && !learner.has_seen(&(12..13)) && !learner.has_seen(&(37..38)));

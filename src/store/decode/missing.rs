@@ -315,9 +315,7 @@ mod tests {
     #[test]
     fn integers_match_at_every_width() {
         for size in [1usize, 2, 3, 4, 8] {
-            let class =
-                Class::Integer { signed: true, order: ByteOrder::Little, precision: size as u32 * 8, offset: 0 };
-            let datatype = Datatype { size: size as u64, class };
+            let datatype = Datatype::integer(size as u64, true, ByteOrder::Little);
             let bytes = [vec![9; size], vec![8; size], vec![9; size]].concat();
             assert_eq!(missing(&datatype, &vec![9; size], &bytes), [true, false, true], "{size} bytes");
         }
@@ -325,8 +323,7 @@ mod tests {
 
     #[test]
     fn no_fill_no_missing() {
-        let class = Class::Integer { signed: true, order: ByteOrder::Little, precision: 8, offset: 0 };
-        let datatype = Datatype { size: 1, class };
+        let datatype = Datatype::integer(1, true, ByteOrder::Little);
         assert!(!FillTest::new(&datatype, &Fill::Default).finds_any());
         assert!(!FillTest::new(&datatype, &Fill::Undefined).finds_any());
     }

@@ -296,10 +296,6 @@ mod tests {
     use super::*;
     use crate::catalogue::{Charset, CompoundField, EnumerationMember, Padding};
 
-    fn integer(size: u64, signed: bool, order: ByteOrder) -> Datatype {
-        Datatype { size, class: Class::Integer { signed, order, precision: size as u32 * 8, offset: 0 } }
-    }
-
     fn run(datatype: &Datatype, bytes: &[u8], count: usize, heap: &[u8]) -> (ArrayRef, Oddities) {
         let mut oddities = Oddities::new();
         let array = decode(datatype, Buffer::from(bytes), count, &HeapBytes(heap), &mut oddities).unwrap();
@@ -309,7 +305,8 @@ mod tests {
 
     #[test]
     fn three_byte_big_endian_integers_keep_their_sign() {
-        let (array, _) = run(&integer(3, true, ByteOrder::Big), &[0xff, 0xff, 0xfe, 0x00, 0x01, 0x00], 2, &[]);
+        let (array, _) =
+            run(&Datatype::integer(3, true, ByteOrder::Big), &[0xff, 0xff, 0xfe, 0x00, 0x01, 0x00], 2, &[]);
         assert_eq!(array.as_primitive::<Int32Type>().values(), &[-2, 256]);
     }
 
@@ -323,15 +320,15 @@ mod tests {
             class: Class::Array { dims: vec![2], base: Box::new(base) },
         };
         let as_stored = [
-            integer(1, true, Big),
-            integer(8, false, Little),
-            integer(4, true, Vax),
-            integer(16, true, Big),
+            Datatype::integer(1, true, Big),
+            Datatype::integer(8, false, Little),
+            Datatype::integer(4, true, Vax),
+            Datatype::integer(16, true, Big),
             float(2, Little, FloatFormat::Half),
             float(8, Little, FloatFormat::Double),
             float(4, Vax, FloatFormat::Single),
             Datatype { size: 5, class: Class::Opaque { tag: "x".into() } },
-            array(integer(2, true, Little)),
+            array(Datatype::integer(2, true, Little)),
         ];
         for datatype in as_stored {
             assert!(is_shown_as_stored(&datatype), "{datatype:?}");
@@ -343,12 +340,12 @@ mod tests {
             assert_eq!(array.to_data().buffers()[0].as_slice(), bytes, "{datatype:?}");
         }
         let not = [
-            integer(2, true, Big),
-            integer(3, true, Little),
+            Datatype::integer(2, true, Big),
+            Datatype::integer(3, true, Little),
             Datatype { size: 4, class: partial },
             float(4, Big, FloatFormat::Single),
             Datatype { size: 4, class: Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 } },
-            array(integer(2, true, Big)),
+            array(Datatype::integer(2, true, Big)),
         ];
         assert!(!not.iter().any(is_shown_as_stored));
     }
@@ -364,8 +361,8 @@ mod tests {
     #[test]
     fn a_field_in_the_middle_of_a_compound() {
         let fields = vec![
-            CompoundField { name: "a".into(), offset: 0, datatype: integer(1, false, ByteOrder::Little) },
-            CompoundField { name: "b".into(), offset: 4, datatype: integer(8, true, ByteOrder::Big) },
+            CompoundField { name: "a".into(), offset: 0, datatype: Datatype::integer(1, false, ByteOrder::Little) },
+            CompoundField { name: "b".into(), offset: 4, datatype: Datatype::integer(8, true, ByteOrder::Big) },
         ];
         let datatype = Datatype { size: 12, class: Class::Compound { fields } };
         let mut bytes = vec![7, 0xee, 0xee, 0xee];
@@ -404,7 +401,11 @@ mod tests {
 
     #[test]
     fn a_field_past_the_element_is_an_error() {
-        let fields = vec![CompoundField { name: "a".into(), offset: 6, datatype: integer(4, true, ByteOrder::Little) }];
+        let fields = vec![CompoundField {
+            name: "a".into(),
+            offset: 6,
+            datatype: Datatype::integer(4, true, ByteOrder::Little),
+        }];
         let datatype = Datatype { size: 8, class: Class::Compound { fields } };
         let mut oddities = Oddities::new();
         assert!(decode(&datatype, Buffer::from([0u8; 8].as_slice()), 1, &HeapBytes(&[]), &mut oddities).is_err());
@@ -416,7 +417,7 @@ mod tests {
             EnumerationMember { name: "off".into(), value: -1 },
             EnumerationMember { name: "on".into(), value: 300 },
         ];
-        let base = Box::new(integer(2, true, ByteOrder::Big));
+        let base = Box::new(Datatype::integer(2, true, ByteOrder::Big));
         let datatype = Datatype { size: 2, class: Class::Enum { base, members } };
         let codes = [300i16, -1, 7, 263, -9, 7, 300].map(i16::to_be_bytes).concat();
         let (array, oddities) = run(&datatype, &codes, 7, &[]);
@@ -434,7 +435,7 @@ mod tests {
             EnumerationMember { name: "FALSE".into(), value: 0 },
             EnumerationMember { name: "TRUE".into(), value: 1 },
         ];
-        let base = Box::new(integer(1, true, ByteOrder::Little));
+        let base = Box::new(Datatype::integer(1, true, ByteOrder::Little));
         let flag = Datatype { size: 1, class: Class::Enum { base, members } };
         let datatype = Datatype { size: 100, class: Class::Array { dims: vec![100], base: Box::new(flag) } };
         let (array, oddities) = run(&datatype, &[[7u8; 100], [1; 100], [9; 100]].concat(), 3, &[]);
@@ -451,7 +452,7 @@ mod tests {
             EnumerationMember { name: "FALSE".into(), value: 0 },
             EnumerationMember { name: "TRUE".into(), value: 1 },
         ];
-        let base = Box::new(integer(1, true, ByteOrder::Little));
+        let base = Box::new(Datatype::integer(1, true, ByteOrder::Little));
         let datatype = Datatype { size: 1, class: Class::Enum { base, members } };
         let (array, oddities) = run(&datatype, &[1, 2, 0], 3, &[]);
         assert_eq!(array.as_boolean().iter().collect::<Vec<_>>(), [Some(true), None, Some(false)]);
@@ -469,8 +470,10 @@ mod tests {
         let (array, _) = run(&string, &bytes, 2, b"xhi");
         assert_eq!(array.as_string::<i64>().iter().collect::<Vec<_>>(), [Some("hi"), Some("")]);
 
-        let numbers =
-            Datatype { size: 16, class: Class::Sequence { base: Box::new(integer(2, false, ByteOrder::Little)) } };
+        let numbers = Datatype {
+            size: 16,
+            class: Class::Sequence { base: Box::new(Datatype::integer(2, false, ByteOrder::Little)) },
+        };
         let (array, _) = run(&numbers, &bytes, 2, &[0, 1, 0, 2, 0]);
         let list = array.as_list::<i64>();
         assert_eq!(list.value(0).as_primitive::<UInt16Type>().values(), &[1, 2]);

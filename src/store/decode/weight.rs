@@ -191,8 +191,7 @@ mod tests {
 
     #[test]
     fn nested_values_weigh_what_their_array_takes() {
-        let integer = Class::Integer { signed: true, order: ByteOrder::Little, precision: 32, offset: 0 };
-        let integer = Datatype { size: 4, class: integer };
+        let integer = Datatype::integer(4, true, ByteOrder::Little);
         let text = Class::VariableString { padding: Padding::NullTerminated, charset: Charset::Utf8 };
         let text = Datatype { size: 16, class: text };
         let texts = Datatype { size: 16, class: Class::Sequence { base: Box::new(text) } };

@@ -6,37 +6,22 @@ use arrow_array::Int32Array;
 
 use super::dtype::NoNpy;
 use super::*;
-use crate::catalogue::{
-    ByteOrder, Charset, Class, CompoundField, Datatype, EnumerationMember, FloatFormat, Padding, ReferenceKind,
-};
+use crate::catalogue::{ByteOrder, Charset, Class, Datatype, EnumerationMember, FloatFormat, Padding, ReferenceKind};
 use crate::source::Interrupt;
 use crate::store::rows::in_memory::MemoryRows;
 use crate::store::{Answer, Rows};
 use crate::views::{Effort, Size, View};
-
-fn integer(size: u64, signed: bool, order: ByteOrder) -> Datatype {
-    Datatype { size, class: Class::Integer { signed, order, precision: 8 * size as u32, offset: 0 } }
-}
 
 fn float(size: u64, format: FloatFormat, order: ByteOrder) -> Datatype {
     Datatype { size, class: Class::Float { order, format } }
 }
 
 fn i4() -> Datatype {
-    integer(4, true, ByteOrder::Little)
+    Datatype::integer(4, true, ByteOrder::Little)
 }
 
 fn fixed_string(size: u64) -> Datatype {
     Datatype { size, class: Class::FixedString { padding: Padding::NullPadded, charset: Charset::Ascii } }
-}
-
-fn compound(size: u64, fields: &[(&str, u64, Datatype)]) -> Datatype {
-    let field = |(name, offset, datatype): &(&str, u64, Datatype)| CompoundField {
-        name: (*name).into(),
-        offset: *offset,
-        datatype: datatype.clone(),
-    };
-    Datatype { size, class: Class::Compound { fields: fields.iter().map(field).collect() } }
 }
 
 fn array(dims: &[u64], base: Datatype) -> Datatype {
@@ -65,7 +50,7 @@ fn headers_are_those_of_numpy() {
     v1(&dtype(&i4()), &[3], "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }", 128);
     let f8 = dtype(&float(8, FloatFormat::Double, ByteOrder::Big));
     v1(&f8, &[], "{'descr': '>f8', 'fortran_order': False, 'shape': (), }", 128);
-    let u1 = dtype(&integer(1, false, ByteOrder::Big));
+    let u1 = dtype(&Datatype::integer(1, false, ByteOrder::Big));
     v1(&u1, &[3, 4], "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 4), }", 128);
     v1(&NpyType::Bool, &[0], "{'descr': '|b1', 'fortran_order': False, 'shape': (0,), }", 128);
     let complex = Class::Complex { base: Box::new(float(8, FloatFormat::Double, ByteOrder::Little)) };
@@ -76,12 +61,15 @@ fn headers_are_those_of_numpy() {
 
     // numpy.dtype({'names': ['a','b','c'], 'formats': ['<i4', ('>f8',(2,3)), [('x','i1'),('y','<f4')]],
     //              'offsets': [0,8,60], 'itemsize': 72})
-    let inner = compound(
+    let inner = Datatype::compound(
         5,
-        &[("x", 0, integer(1, true, ByteOrder::Little)), ("y", 1, float(4, FloatFormat::Single, ByteOrder::Little))],
+        &[
+            ("x", 0, Datatype::integer(1, true, ByteOrder::Little)),
+            ("y", 1, float(4, FloatFormat::Single, ByteOrder::Little)),
+        ],
     );
     let doubles = array(&[2, 3], float(8, FloatFormat::Double, ByteOrder::Big));
-    let padded_fields = compound(72, &[("c", 60, inner), ("a", 0, i4()), ("b", 8, doubles)]);
+    let padded_fields = Datatype::compound(72, &[("c", 60, inner), ("a", 0, i4()), ("b", 8, doubles)]);
     v1(
         &dtype(&padded_fields),
         &[5],
@@ -89,7 +77,8 @@ fn headers_are_those_of_numpy() {
          ('', '|V7')], 'fortran_order': False, 'shape': (5,), }",
         256,
     );
-    let nested = compound(24, &[("p", 0, array(&[3], compound(8, &[("q", 0, array(&[2], i4()))])))]);
+    let nested =
+        Datatype::compound(24, &[("p", 0, array(&[3], Datatype::compound(8, &[("q", 0, array(&[2], i4()))])))]);
     v1(
         &dtype(&nested),
         &[2],
@@ -103,25 +92,25 @@ fn headers_are_those_of_numpy() {
     for (letters, total) in [(31, 128), (32, 192)] {
         let name = "a".repeat(letters);
         let text = format!("{{'descr': [('{name}', '<i4')], 'fortran_order': False, 'shape': (1,), }}");
-        v1(&dtype(&compound(4, &[(&name, 0, i4())])), &[1], &text, total);
+        v1(&dtype(&Datatype::compound(4, &[(&name, 0, i4())])), &[1], &text, total);
     }
 }
 
 #[test]
 fn names_choose_the_version() {
-    let two = integer(2, true, ByteOrder::Little);
-    let latin = compound(14, &[("it's", 0, i4()), ("a\"b", 4, i4()), ("é\n\\", 8, i4()), ("x'\"y", 12, two)]);
+    let two = Datatype::integer(2, true, ByteOrder::Little);
+    let latin = Datatype::compound(14, &[("it's", 0, i4()), ("a\"b", 4, i4()), ("é\n\\", 8, i4()), ("x'\"y", 12, two)]);
     let text = b"{'descr': [(\"it's\", '<i4'), ('a\"b', '<i4'), ('\xe9\\n\\\\', '<i4'), ('x\\'\"y', '<i2')], \
         'fortran_order': False, 'shape': (1,), }";
     assert_eq!(header(&dtype(&latin), &[1]), padded(b"\x01\x00\xb6\x00", text, 192));
 
-    let greek = compound(4, &[("λ", 0, i4())]);
+    let greek = Datatype::compound(4, &[("λ", 0, i4())]);
     let text = "{'descr': [('λ', '<i4')], 'fortran_order': False, 'shape': (1,), }";
     assert_eq!(header(&dtype(&greek), &[1]), padded(b"\x03\x00t\x00\x00\x00", text.as_bytes(), 128));
 
     let names: Vec<String> = (0..3000).map(|column| format!("column_{column:04}")).collect();
     let fields: Vec<_> = names.iter().zip(0..).map(|(name, position)| (name.as_str(), 4 * position, i4())).collect();
-    let long = header(&dtype(&compound(12_000, &fields)), &[1]);
+    let long = header(&dtype(&Datatype::compound(12_000, &fields)), &[1]);
     assert_eq!(long.len(), 72_128);
     assert!(long.starts_with(b"\x93NUMPY\x02\x00\xb4\x19\x01\x00{'descr': [('column_0000', '<i4'), ("));
 }
@@ -129,9 +118,9 @@ fn names_choose_the_version() {
 #[test]
 fn odd_types_are_bytes() {
     let odd = |class, size| dtype(&Datatype { size, class });
-    assert_eq!(NpyType::of(&integer(3, true, ByteOrder::Little)), Err(NoNpy::Width(3)));
-    assert_eq!(dtype(&integer(16, true, ByteOrder::Little)), NpyType::Void(16));
-    assert_eq!(dtype(&integer(4, true, ByteOrder::Vax)), NpyType::Void(4));
+    assert_eq!(NpyType::of(&Datatype::integer(3, true, ByteOrder::Little)), Err(NoNpy::Width(3)));
+    assert_eq!(dtype(&Datatype::integer(16, true, ByteOrder::Little)), NpyType::Void(16));
+    assert_eq!(dtype(&Datatype::integer(4, true, ByteOrder::Vax)), NpyType::Void(4));
     let partial = Class::Integer { signed: true, order: ByteOrder::Little, precision: 12, offset: 0 };
     assert_eq!(odd(partial, 2), NpyType::Void(2));
     let shifted = Class::Bitfield { order: ByteOrder::Little, precision: 8, offset: 8 };
@@ -149,11 +138,11 @@ fn odd_types_are_bytes() {
 #[test]
 fn enumerations() {
     let member = |name: &str, value| EnumerationMember { name: name.into(), value };
-    let boolean = |members| Class::Enum { base: Box::new(integer(1, true, ByteOrder::Little)), members };
+    let boolean = |members| Class::Enum { base: Box::new(Datatype::integer(1, true, ByteOrder::Little)), members };
     let yes = Datatype { size: 1, class: boolean(vec![member("FALSE", 0), member("TRUE", 1)]) };
     assert_eq!(dtype(&yes), NpyType::Bool);
     let no = Datatype { size: 1, class: boolean(vec![member("OFF", 0), member("ON", 1)]) };
-    assert_eq!(dtype(&no), dtype(&integer(1, true, ByteOrder::Little)));
+    assert_eq!(dtype(&no), dtype(&Datatype::integer(1, true, ByteOrder::Little)));
 }
 
 #[test]
@@ -162,20 +151,20 @@ fn what_numpy_cannot_hold() {
     let string = Class::VariableString { padding: Padding::NullTerminated, charset: Charset::Utf8 };
     let string = Datatype { size: 16, class: string };
     assert_eq!(reason(&string), NoNpy::Variable);
-    assert_eq!(reason(&compound(20, &[("a", 0, i4()), ("s", 4, string)])), NoNpy::Variable);
+    assert_eq!(reason(&Datatype::compound(20, &[("a", 0, i4()), ("s", 4, string)])), NoNpy::Variable);
     assert_eq!(reason(&Datatype { size: 8, class: Class::Reference(ReferenceKind::Object) }), NoNpy::Reference);
     assert_eq!(reason(&Datatype { size: 8, class: Class::Unknown(42) }), NoNpy::Unknown(42));
-    assert_eq!(reason(&compound(8, &[("a", 0, i4()), ("a", 4, i4())])), NoNpy::Name("a".into()));
-    assert_eq!(reason(&compound(4, &[("", 0, i4())])), NoNpy::Name(String::new()));
+    assert_eq!(reason(&Datatype::compound(8, &[("a", 0, i4()), ("a", 4, i4())])), NoNpy::Name("a".into()));
+    assert_eq!(reason(&Datatype::compound(4, &[("", 0, i4())])), NoNpy::Name(String::new()));
 }
 
 #[test]
 fn contradictions_are_refused() {
     let malformed =
         |datatype: &Datatype| assert!(matches!(NpyType::of(datatype), Err(NoNpy::Malformed(_))), "{datatype:?}");
-    malformed(&compound(6, &[("a", 0, i4()), ("b", 4, i4())]));
-    malformed(&compound(8, &[("a", 0, i4()), ("b", 3, i4())]));
-    malformed(&compound(8, &[("a", u64::MAX - 1, i4())]));
+    malformed(&Datatype::compound(6, &[("a", 0, i4()), ("b", 4, i4())]));
+    malformed(&Datatype::compound(8, &[("a", 0, i4()), ("b", 3, i4())]));
+    malformed(&Datatype::compound(8, &[("a", u64::MAX - 1, i4())]));
     malformed(&fixed_string(0));
     let wrong = |dims: Vec<u64>, size| Datatype { size, class: Class::Array { dims, base: Box::new(i4()) } };
     malformed(&wrong(vec![2], 4));

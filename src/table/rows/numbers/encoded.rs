@@ -257,8 +257,7 @@ struct Waveforms {
 
 /// The datatype of a row of `samples` decoded samples.
 fn array_of(samples: u64) -> Datatype {
-    let class = Class::Integer { signed: true, order: ByteOrder::Little, precision: 32, offset: 0 };
-    let base = Box::new(Datatype { size: 4, class });
+    let base = Box::new(Datatype::integer(4, true, ByteOrder::Little));
     Datatype { size: 4 * samples, class: Class::Array { dims: vec![samples], base } }
 }
 

@@ -15,7 +15,7 @@ use arrow_schema::{DataType, SchemaRef};
 
 use super::table::Grain;
 use super::{IpcColumn, IpcView};
-use crate::catalogue::{ByteOrder, Class, CompoundField, Datatype, EnumerationMember, FloatFormat, Padding};
+use crate::catalogue::{ByteOrder, Class, Datatype, EnumerationMember, FloatFormat, Padding};
 use crate::source::Interrupt;
 use crate::store::rows::in_memory::MemoryRows;
 use crate::store::{Answer, Hints, Rows};
@@ -70,8 +70,7 @@ fn only(column: IpcColumn) -> ArrayRef {
 }
 
 fn integer(size: u64, signed: bool) -> Datatype {
-    let precision = size as u32 * 8;
-    Datatype { size, class: Class::Integer { signed, order: ByteOrder::Little, precision, offset: 0 } }
+    Datatype::integer(size, signed, ByteOrder::Little)
 }
 
 fn double() -> Datatype {
@@ -86,13 +85,4 @@ fn fixed_string(size: u64) -> Datatype {
 fn enumeration(size: u64, members: &[(&str, i128)]) -> Datatype {
     let members = members.iter().map(|&(name, value)| EnumerationMember { name: name.into(), value }).collect();
     Datatype { size, class: Class::Enum { base: Box::new(integer(size, true)), members } }
-}
-
-fn compound(size: u64, fields: &[(&str, u64, Datatype)]) -> Datatype {
-    let field = |(name, offset, datatype): &(&str, u64, Datatype)| CompoundField {
-        name: (*name).into(),
-        offset: *offset,
-        datatype: datatype.clone(),
-    };
-    Datatype { size, class: Class::Compound { fields: fields.iter().map(field).collect() } }
 }

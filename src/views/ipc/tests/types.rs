@@ -46,8 +46,7 @@ fn numbers_are_the_stored_bytes() {
 fn integers_in_another_order_are_decoded() {
     // Stored big-endian: the bytes must not be copied.
     let rows = MemoryRows::new(Arc::new(Int16Array::from(vec![1, 2]))).stored(vec![0, 1, 0, 2], 2);
-    let class = Class::Integer { signed: true, order: ByteOrder::Big, precision: 16, offset: 0 };
-    let array = only(column("x", Arc::new(rows), Some(Datatype { size: 2, class })));
+    let array = only(column("x", Arc::new(rows), Some(Datatype::integer(2, true, ByteOrder::Big))));
     assert_eq!(array.as_primitive::<Int16Type>().values(), &[1, 2]);
 }
 
@@ -201,7 +200,7 @@ fn compounds_and_arrays_of_all_sorts() {
     let rows = StructArray::new(fields, columns, Some(NullBuffer::from(vec![true, true, false])));
     let array_of = |size, base| Datatype { size, class: Class::Array { dims: vec![size], base: Box::new(base) } };
     let boolean = enumeration(1, &[("FALSE", 0), ("TRUE", 1)]);
-    let datatype = compound(
+    let datatype = Datatype::compound(
         30,
         &[
             ("flag", 0, boolean),
@@ -324,7 +323,7 @@ fn anything_may_lie_under_a_null() {
         let rows = StructArray::new(fields.clone(), columns.clone(), None);
         arrow_select::take::take(&rows, &UInt64Array::from(indices), None).unwrap()
     };
-    let datatype = compound(
+    let datatype = Datatype::compound(
         6,
         &[
             ("name", 0, fixed_string(4)),

@@ -217,10 +217,10 @@ fn labels_that_are_numbers_stand_as_numbers() {
 }
 
 fn enumeration(size: u64, signed: bool, members: &[(&str, i128)]) -> Datatype {
-    let class = Class::Integer { signed, order: ByteOrder::Little, precision: size as u32 * 8, offset: 0 };
+    let base = Box::new(Datatype::integer(size, signed, ByteOrder::Little));
     let members =
         members.iter().map(|(name, value)| EnumerationMember { name: (*name).into(), value: *value }).collect();
-    Datatype { size, class: Class::Enum { base: Box::new(Datatype { size, class }), members } }
+    Datatype { size, class: Class::Enum { base, members } }
 }
 
 fn names(keys: Vec<Option<i32>>, labels: &[&str]) -> ArrayRef {

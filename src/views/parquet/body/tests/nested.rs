@@ -124,9 +124,8 @@ fn lists_of_an_enumeration_have_its_dictionary() {
     let names = LargeStringArray::from(vec!["RED", "GREEN", "5"]);
     let values: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(names)).unwrap());
     let member = |name: &str, value| EnumerationMember { name: name.into(), value };
-    let class = Class::Integer { signed: true, order: ByteOrder::Little, precision: 8, offset: 0 };
     let members = vec![member("RED", 0), member("GREEN", -1)];
-    let class = Class::Enum { base: Box::new(Datatype { size: 1, class }), members };
+    let class = Class::Enum { base: Box::new(Datatype::integer(1, true, ByteOrder::Little)), members };
     let values = Arc::new(MemoryRows::new(values).hinted(Hints::of(&Datatype { size: 1, class })));
     let offsets = Arc::new(MemoryRows::new(Arc::new(UInt64Array::from(vec![0, 2, 2, 2, 4]))));
     let mask: Arc<dyn Rows> = Arc::new(MemoryRows::new(Arc::new(BooleanArray::from(vec![true, true, false, true]))));
