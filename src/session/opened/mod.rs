@@ -415,7 +415,7 @@ impl OpenedSource {
         let tables: Vec<_> = self.tables.lock().iter().map(|(_, table)| table).collect();
         let mut of_values: Vec<_> = tables.iter().flat_map(|table| table.met()).collect();
         // A column may belong to several tables.
-        of_values.sort_by(|a, b| (&a.path, a.rule.id).cmp(&(&b.path, b.rule.id)));
+        of_values.sort_by(|a, b| (&a.path, a.rule.id, &a.found).cmp(&(&b.path, b.rule.id, &b.found)));
         of_values.dedup();
         found.append(&mut of_values);
         found
