@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::contents::Contents;
 use super::{Error, OpenedSource, Spot, listing};
-use crate::catalogue::{Attribute, Dataset};
+use crate::catalogue::{Attribute, Dataset, Layout};
 use crate::source::Interrupt;
 use crate::table::{Finding, Table};
 use crate::views::metadata::{DirectoryKind, Lines, ShownMember, column_value};
-use crate::views::page::MOST_PICTURES;
+use crate::views::page::Stored;
 
 /// A directory's description: the facts of its `metadata.json`.
 pub(crate) struct DirectoryDescription {
@@ -48,14 +48,26 @@ impl DirectoryDescription {
         (&self.contents, &self.opened)
     }
 
-    /// Bytes that the columns of the table take in the file. `None`: not known, or a part lies elsewhere, as texts do.
-    pub fn stored_bytes(&self, interrupt: &Interrupt) -> Option<u64> {
-        let table = self.table().filter(|table| table.columns.len() <= MOST_PICTURES)?;
-        let mut counted = HashSet::new();
-        table.columns.iter().filter(|column| column.in_table).try_fold(0_u64, |sum, column| {
-            let dataset = column.dataset.as_ref().filter(|dataset| !dataset.datatype.is_variable())?;
-            if counted.insert(dataset.id) { sum.checked_add(self.stored(dataset, interrupt)?) } else { Some(sum) }
-        })
+    /// Bytes that the columns of the table take in the file; looks at `most` datasets at most. `None`: the directory has
+    /// no table that can be read.
+    pub fn stored_bytes(&self, most: usize, interrupt: &Interrupt) -> Option<Stored> {
+        let mut columns = self.table()?.columns.iter().filter(|column| column.in_table).peekable();
+        columns.peek()?;
+        let (mut stored, mut counted) = (Stored { bytes: 0, are_all: true }, HashSet::new());
+        for column in columns {
+            let dataset = column.dataset.as_ref();
+            // The column of a compound has a dataset of its member's type: rows tell how far apart compounds lie.
+            let apart = column.rows.as_ref().ok().and_then(|rows| rows.stride()?.checked_mul(rows.len()));
+            let bytes = dataset.and_then(|dataset| match (counted.insert(dataset.id), apart) {
+                (true, _) if counted.len() > most => None,
+                (true, Some(all)) if is_in_one_piece(dataset) => Some(all),
+                (true, _) => self.stored(dataset, interrupt),
+                (false, _) => Some(0),
+            });
+            stored.bytes = stored.bytes.saturating_add(bytes.unwrap_or(0));
+            stored.are_all &= bytes.is_some() && dataset.is_some_and(|dataset| !dataset.datatype.is_variable());
+        }
+        Some(stored)
     }
 
     /// The table, if the directory is one.
@@ -131,4 +143,9 @@ impl DirectoryDescription {
         let called = find(&|member| member.name.to_str_lossy() == name);
         Ok(called.or_else(|| find(&|member| member.names().iter().any(|own| own == name))))
     }
+}
+
+/// Whether the elements of a dataset lie in the file one after the other, as they are decoded.
+fn is_in_one_piece(dataset: &Dataset) -> bool {
+    matches!(dataset.layout, Layout::Compact | Layout::Contiguous { address: Some(_) })
 }

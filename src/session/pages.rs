@@ -1,6 +1,6 @@
 //! Pages to look at: describes a directory, its members, and the files beside its page.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,29 +12,46 @@ use bstr::{BString, ByteSlice};
 
 use super::contents::Contents;
 use super::files::pictured;
-use super::listing::{self, Child, INDEX_PAGE};
+use super::listing::{self, COLUMNS, Child, INDEX_PAGE, INDEXES, METADATA, WHERE};
 use super::{
-    Directory, DirectoryDescription, EntryKind, Error, ObjectAttributes, OpenedSource, ShownFile, Spot, names,
+    DirEntry, Directory, DirectoryDescription, EntryKind, Error, ObjectAttributes, OpenedSource, ShownFile, Spot, names,
 };
-use crate::catalogue::Dataset;
+use crate::catalogue::{Dataset, product};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::decode::arrow_type;
 use crate::store::{self, Rows};
 use crate::table::{Table, arrow_name};
 use crate::views::constant::ConstantView;
-use crate::views::metadata::{ShownMember, attribute_text};
+use crate::views::metadata::ShownMember;
 use crate::views::page::{
-    ArrayDetails, Details, GroupPage, Look, MOST_MEMBERS, MOST_OPENED, MOST_PICTURES, Member, MemberKind, PagePlace,
-    TableDetails, TablePage, decoded, format_of, source_name,
+    ColumnLook, DESCRIPTIONS, Details, Found, GroupPage, Look, MOST_MEMBERS, MOST_OPENED, MOST_PICTURES, Member,
+    MemberKind, Members, PagePlace, Room, TableBelow, TableDetails, TablePage, kept_as, source_name, stated,
 };
-use crate::views::png::{LONGEST_PICTURE, PicturedArray};
+use crate::views::png::{Colours, PicturedArray};
 
 /// Most names beside a page that it may show.
 const MOST_NAMES: usize = 200;
 
-/// Most arrays of a group whose pictures its page shows, and most bytes to decode for all of them.
+/// Most arrays of a group whose pictures its page shows, most whose values, and most bytes to decode for all of them.
 const MOST_PICTURED: usize = 32;
+const MOST_VALUED: usize = 200;
 const MOST_DECODED: u64 = 64 << 20;
+
+/// Most elements of an array that are shown as values, not as a picture.
+const FEW: u64 = 8;
+
+/// Most tables further down on the page of a source and on that of a group, as far as the source can have so many:
+/// few tables take less than these bytes.
+const MOST_BELOW_SOURCE: u64 = 1000;
+const MOST_BELOW_GROUP: u64 = 100;
+const BYTES_OF_TABLE: u64 = 1024;
+
+/// Most names of a directory to look for directories, and deepest directory to enter.
+const MOST_LISTED: usize = 10_000;
+const DEEPEST: usize = 64;
+
+/// Most datasets of a group's tables whose bytes its page counts.
+const MOST_COUNTED: usize = 1000;
 
 /// Most tables of a group whose times its page shows: each costs two reads.
 const MOST_TIMED: usize = 100;
@@ -52,11 +69,11 @@ pub(crate) struct PageAt {
     pub findings: Option<String>,
 }
 
-/// The page of a directory.
+/// The page of a directory, with the members of its group as listed.
 pub(crate) enum Page {
     /// Of a table.
-    Table(TablePage),
-    /// Of a group, with its members as listed.
+    Table(TablePage, Vec<ShownMember>),
+    /// Of a group.
     Group(GroupPage, Vec<ShownMember>),
 }
 
@@ -68,23 +85,36 @@ impl Spot {
     pub fn page(&self, at: PageAt, interrupt: &Interrupt) -> Result<Page, Error> {
         let described = self.described(interrupt)?;
         let (contents, opened) = described.shown();
+        let is_source = at.path.is_empty();
         let mut place = place(contents, opened, at);
-        if let Some(table) = &contents.table {
+        let table = contents.table.as_ref();
+        let (listed, all) = members_of(&described, interrupt)?;
+        let more = (all - listed.len()) as u64;
+        // Columns are members of the groups of some tables.
+        let columns: HashSet<&BString> = table.iter().flat_map(|table| &table.columns).map(|one| &one.name).collect();
+        let is_column = |member: &ShownMember| member.dataset().is_some() && columns.contains(&member.name);
+        let listed: Vec<ShownMember> = listed.into_iter().filter(|member| !is_column(member)).collect();
+        let mut rooms = Rooms::default();
+        let is_mounted = place.mounted.is_some();
+        let members = listed.iter().map(|member| rooms.member(member, is_mounted)).collect();
+        let below = match opened.opening().source().identity().size / BYTES_OF_TABLE {
+            _ if !self.has_directories(interrupt)? => 0,
+            tables if is_source => tables.min(MOST_BELOW_SOURCE),
+            tables => tables.min(MOST_BELOW_GROUP),
+        };
+        let members = Members::new(members, more, below as usize, is_mounted);
+        if let Some(table) = table {
             place.files = files_of_table(self, table, interrupt)?;
             place.columns = columns_of(table, contents);
-            return Ok(Page::Table(TablePage::new(table.clone(), place)));
+            return Ok(Page::Table(TablePage::new(table.clone(), place, members), listed));
         }
-        let (members, all) = members_of(&described, interrupt)?;
-        let more = (all - members.len()) as u64;
-        let mut drawn = 0;
-        let shown = members.iter().map(|member| {
-            let can_be_drawn = drawn < MOST_PICTURED
-                && member.dataset().is_some_and(|dataset| PicturedArray::is_likely(&dataset.shape, &dataset.datatype));
-            drawn += usize::from(can_be_drawn);
-            of_group(member, place.mounted.is_some(), can_be_drawn)
-        });
-        let shown: Vec<Member> = shown.collect();
-        Ok(Page::Group(GroupPage::new(place, shown, more, contents.attributes.clone()), members))
+        Ok(Page::Group(GroupPage::new(place, members, contents.attributes.clone()), listed))
+    }
+
+    /// Whether there is a directory among its first names besides those that show the table itself.
+    fn has_directories(&self, interrupt: &Interrupt) -> Result<bool, Error> {
+        let children = self.children(interrupt)?;
+        Ok(children.iter().take(MOST_LISTED).any(|entry| is_entered(&entry)))
     }
 }
 
@@ -120,7 +150,7 @@ impl Page {
     /// The size in bytes.
     pub fn size(&self) -> u64 {
         match self {
-            Self::Table(page) => page.size(),
+            Self::Table(page, ..) => page.size(),
             Self::Group(page, ..) => page.size(),
         }
     }
@@ -131,23 +161,18 @@ impl Page {
     /// If the request is interrupted.
     pub fn render(&self, spot: &Spot, statistics: bool, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
         match self {
-            Self::Table(page) => {
+            Self::Table(page, listed) => {
                 let look = Look::of(page.table(), statistics, interrupt)?;
                 // Looking has read the chunk maps. Unless an interrupt cut this short, it is the same at any time.
-                let stored = spot.described(interrupt)?.stored_bytes(interrupt);
+                let stored = spot.described(interrupt)?.stored_bytes(MOST_PICTURES, interrupt);
+                let found = Finder::new(page.members(), statistics, interrupt).found(listed, spot)?;
                 interrupt.check()?;
-                Ok(page.render(&look, stored))
+                Ok(page.render(&look, stored, &found))
             }
-            Self::Group(page, members) => {
-                let pictures = page.members().iter().filter(|member| member.kind.has_picture()).count() as u64;
-                let mut left = Left { opened: MOST_OPENED, times: MOST_TIMED, pictures };
-                let mut details = Vec::with_capacity(members.len());
-                for (shown, member) in page.members().iter().zip(members) {
-                    details.push(details_of(&shown.kind, member, spot, &mut left, interrupt));
-                    // A member that an interrupt cut short has no facts.
-                    interrupt.check()?;
-                }
-                Ok(page.render(&details))
+            Self::Group(page, listed) => {
+                let found = Finder::new(page.members(), statistics, interrupt).found(listed, spot)?;
+                interrupt.check()?;
+                Ok(page.render(&found))
             }
         }
     }
@@ -178,7 +203,7 @@ fn place(contents: &Contents, opened: &Arc<OpenedSource>, at: PageAt) -> PagePla
 /// The names in the directory of a table, each with a note.
 fn files_of_table(spot: &Spot, table: &Table, interrupt: &Interrupt) -> Result<Vec<(BString, String)>, Error> {
     let children = spot.children(interrupt)?;
-    let names = children.iter().filter(|entry| lists(&entry.name, table.only_adds));
+    let names = children.iter().filter(|entry| is_of_table(&entry.name));
     let noted = names.take(MOST_NAMES).map(|entry| {
         let (mut name, columns) = (entry.name, table.columns.len());
         let note = match name.as_slice() {
@@ -198,14 +223,10 @@ fn files_of_table(spot: &Spot, table: &Table, interrupt: &Interrupt) -> Result<V
     Ok(noted.collect())
 }
 
-/// Whether the page of a table lists a name beside it. Where a table only adds names, its columns lie there too: the
-/// page leaves out their files.
-fn lists(name: &BString, only_adds: bool) -> bool {
-    if name == INDEX_PAGE || name.starts_with(b".") {
-        return false;
-    }
-    let is_added = name.starts_with(b"table.") || name.starts_with(b"head.") || name.ends_with(b".json");
-    !only_adds || is_added || !name.contains(&b'.')
+/// Whether a name beside the page of a table shows the table. Others are members of its group.
+fn is_of_table(name: &BString) -> bool {
+    let of_table = [METADATA, INDEXES, COLUMNS, WHERE];
+    name.starts_with(b"table.") || name.starts_with(b"head.") || of_table.iter().any(|own| name == *own)
 }
 
 /// The names in `columns/` of the first columns.
@@ -219,37 +240,60 @@ fn columns_of(table: &Table, contents: &Contents) -> HashMap<BString, Vec<BStrin
     named.collect()
 }
 
-/// A member of a group.
-fn of_group(member: &ShownMember, is_mounted: bool, can_be_drawn: bool) -> Member {
-    let name = member.name.to_str_lossy().into_owned();
-    let shown = member.names();
-    let first = shown.first().filter(|_| is_mounted);
-    let kind = match (member.kind, member.dataset()) {
-        ("group", _) => MemberKind::Group,
-        ("table", _) => MemberKind::Table,
-        (_, Some(dataset)) => MemberKind::Array {
-            type_name: arrow_name(&arrow_type(&dataset.datatype)),
-            shape: dataset.shape.clone(),
-            units: attribute(dataset, &["units", "unit"]),
-            description: attribute(dataset, &["description", "long_name", "title"]),
-            png: if can_be_drawn { LONGEST_PICTURE as usize } else { 0 },
-            files: shown.iter().filter(|_| is_mounted).map(|name| name.clone().into_bytes()).collect(),
-        },
-        (kind, None) => MemberKind::Other(kind.to_owned()),
-    };
-    let link = first.map(|name| match kind {
-        MemberKind::Group | MemberKind::Table => format!("{name}/{INDEX_PAGE}").into_bytes(),
-        _ => name.clone().into_bytes(),
-    });
-    Member { name, link, kind }
+/// The rooms for values and pictures that are left on a page.
+struct Rooms {
+    pictures: usize,
+    values: usize,
 }
 
-/// The text of the first attribute of an array that has one of these names, in any case; `None`: no such, or empty.
-fn attribute(dataset: &Dataset, names: &[&str]) -> Option<String> {
-    let mut attributes = dataset.attributes.iter();
-    let found = attributes.find(|one| names.iter().any(|name| one.name.eq_ignore_ascii_case(name.as_bytes())))?;
-    let text = attribute_text(found)?.to_str_lossy().into_owned();
-    Some(text).filter(|text| !text.is_empty())
+impl Default for Rooms {
+    fn default() -> Self {
+        Self { pictures: MOST_PICTURED, values: MOST_VALUED }
+    }
+}
+
+impl Rooms {
+    /// A member of a group.
+    fn member(&mut self, member: &ShownMember, is_mounted: bool) -> Member {
+        let name = member.name.to_str_lossy().into_owned();
+        let shown = member.names();
+        let first = shown.first().filter(|_| is_mounted);
+        let kind = match (member.kind, member.dataset()) {
+            ("group", _) => MemberKind::Group,
+            ("table", _) => MemberKind::Table,
+            (_, Some(dataset)) => MemberKind::Array {
+                type_name: arrow_name(&arrow_type(&dataset.datatype)),
+                shape: dataset.shape.clone(),
+                units: stated(&dataset.attributes, &["units", "unit"]),
+                description: stated(&dataset.attributes, &DESCRIPTIONS),
+                room: self.room(dataset),
+                files: shown.iter().filter(|_| is_mounted).map(|name| name.clone().into_bytes()).collect(),
+            },
+            (kind, None) => MemberKind::Other(kind.to_owned()),
+        };
+        let link = first.map(|name| match kind {
+            MemberKind::Group | MemberKind::Table => format!("{name}/{INDEX_PAGE}").into_bytes(),
+            _ => name.clone().into_bytes(),
+        });
+        Member { name, link, kind }
+    }
+
+    /// Takes the room of an array.
+    fn room(&mut self, dataset: &Dataset) -> Room {
+        let few = product(&dataset.shape).is_some_and(|elements| elements <= FEW);
+        let picture = PicturedArray::longest(&dataset.shape, &dataset.datatype);
+        let is_trace = dataset.shape.len() == 1;
+        let (left, room) = match () {
+            () if dataset.null || dataset.shape.contains(&0) => return Room::Nothing,
+            () if few => (&mut self.values, Room::Values),
+            () if picture > 0 => (&mut self.pictures, Room::Picture(picture)),
+            () if is_trace => (&mut self.pictures, Room::Trace),
+            () => return Room::Nothing,
+        };
+        let has_room = *left > 0;
+        *left -= usize::from(has_room);
+        if has_room { room } else { Room::Nothing }
+    }
 }
 
 /// The first members of a group, and the number of all.
@@ -263,47 +307,173 @@ fn members_of(described: &DirectoryDescription, interrupt: &Interrupt) -> Result
     Ok((members, all))
 }
 
-/// Members that may still be opened, and those that may still get times and pictures.
-struct Left {
+/// Whether a walk enters a directory. `columns` and `where` of tables, and hidden ones, repeat what others show.
+fn is_entered(entry: &DirEntry) -> bool {
+    entry.kind == EntryKind::Directory && !entry.name.starts_with(b".") && entry.name != COLUMNS && entry.name != WHERE
+}
+
+/// Learns the facts of members and of tables below them, as far as they are cheap.
+struct Finder<'a> {
+    members: &'a [Member],
+    statistics: bool,
+    interrupt: &'a Interrupt,
+    /// Directories that may still be opened.
     opened: usize,
-    times: usize,
-    pictures: u64,
+    /// Tables whose times may still be read.
+    timed: usize,
+    /// Datasets whose bytes may still be counted.
+    counted: usize,
+    /// Arrays that still may get a picture or values.
+    drawn: u64,
 }
 
-/// Opens a member for the facts that its group's page shows.
-fn details_of(kind: &MemberKind, member: &ShownMember, spot: &Spot, left: &mut Left, interrupt: &Interrupt) -> Details {
-    let Some(name) = member.names().into_iter().next() else { return Details::Nothing };
-    match kind {
-        MemberKind::Table | MemberKind::Group if left.opened > 0 => {
-            left.opened -= 1;
-            of_directory(&name, spot, left, interrupt).unwrap_or_default()
-        }
-        kind if kind.has_picture() && left.pictures > 0 => {
-            // An array that was to be drawn, and cannot be, leaves its share to those behind it.
-            let most = MOST_DECODED / left.pictures;
-            left.pictures -= 1;
-            Details::Array(picture_of(&name, spot, most, interrupt).unwrap_or_default())
-        }
-        _ => Details::Nothing,
+/// A directory to look into.
+struct Waiting {
+    /// The number of the member that it is, or in which it lies.
+    under: Option<usize>,
+    /// Its places among the names above, which tell the order.
+    order: Vec<usize>,
+    path: BString,
+    above: Spot,
+}
+
+impl<'a> Finder<'a> {
+    fn new(members: &'a Members, statistics: bool, interrupt: &'a Interrupt) -> Self {
+        let members = members.shown();
+        let drawn = members.iter().filter(|member| member.kind.room() != Room::Nothing).count() as u64;
+        Self { members, statistics, interrupt, opened: MOST_OPENED, timed: MOST_TIMED, counted: MOST_COUNTED, drawn }
     }
-}
 
-/// The facts of the table or group in a subdirectory; `None`: it cannot be listed.
-fn of_directory(name: &str, spot: &Spot, left: &mut Left, interrupt: &Interrupt) -> Option<Details> {
-    let described = spot.lookup(name.as_bytes(), interrupt).ok()?.described(interrupt).ok()?;
-    let Some(table) = described.table() else {
-        return Some(Details::Group(members_of(&described, interrupt).ok()?.1 as u64));
-    };
-    let times = if left.times > 0 { times_of(table, interrupt) } else { None };
-    left.times -= usize::from(times.is_some());
-    Some(Details::Table(TableDetails {
-        rows: table.rows,
-        columns: table.columns.len() as u64,
-        format: format_of(table),
-        decoded: decoded(table),
-        times,
-        findings: described.findings().len() as u64,
-    }))
+    /// The facts of the members of the directory at `spot`, as `listed`, and of the tables below.
+    ///
+    /// # Errors
+    /// If the request is interrupted.
+    fn found(mut self, listed: &[ShownMember], spot: &Spot) -> Result<Found, Error> {
+        let mut found = Found { details: vec![Details::Nothing; self.members.len()], ..Found::default() };
+        let names = self.members.iter().zip(listed).enumerate().filter_map(|(at, (member, listed))| {
+            let is_directory = matches!(member.kind, MemberKind::Table | MemberKind::Group);
+            Some((listed.names().into_iter().next().filter(|_| is_directory)?, at))
+        });
+        let mut members: HashMap<BString, usize> = HashMap::new();
+        let mut waiting = VecDeque::new();
+        for (name, at) in names {
+            members.insert(name.as_str().into(), at);
+            waiting.push_back(Waiting { under: Some(at), order: vec![at], path: name.into(), above: spot.clone() });
+        }
+        for (number, name) in self.directories(spot).enumerate().filter(|(_, name)| !members.contains_key(name)) {
+            let order = vec![self.members.len() + number];
+            waiting.push_back(Waiting { under: None, order, path: name, above: spot.clone() });
+        }
+        let mut below = Vec::new();
+        // Breadth first: the tables nearest to the page come before the limit.
+        while let Some(next) = waiting.pop_front() {
+            self.interrupt.check()?;
+            let Some(left) = self.opened.checked_sub(1) else {
+                found.is_cut = true;
+                break;
+            };
+            self.opened = left;
+            let name = next.path.rsplit_once_str("/").map_or(next.path.as_slice(), |(_, name)| name);
+            let Ok(spot) = next.above.lookup(name, self.interrupt) else { continue };
+            let Ok(described) = spot.described(self.interrupt) else { continue };
+            let member = next.under.filter(|_| next.order.len() == 1);
+            match (self.details(&described), member) {
+                (details, Some(at)) => found.details[at] = details,
+                (Details::Table(details), None) => {
+                    below.push((
+                        next.order.clone(),
+                        TableBelow { under: next.under, path: next.path.to_vec(), details },
+                    ));
+                }
+                _ => {}
+            }
+            if next.order.len() < DEEPEST && !spot.directory().is_some_and(|directory| directory.is_hidden()) {
+                let children = self.directories(&spot).enumerate().map(|(number, name)| Waiting {
+                    under: next.under,
+                    order: [next.order.as_slice(), &[number]].concat(),
+                    path: [next.path.as_slice(), &name].join(&b'/').into(),
+                    above: spot.clone(),
+                });
+                waiting.extend(children);
+            }
+        }
+        below.sort_by(|one, other| one.0.cmp(&other.0));
+        found.below = below.into_iter().map(|(_, table)| table).collect();
+        for (at, (member, listed)) in self.members.iter().zip(listed).enumerate() {
+            if member.kind.room() != Room::Nothing {
+                found.details[at] = self.array(member.kind.room(), listed, spot)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The first directories in a directory that a walk enters.
+    fn directories(&self, spot: &Spot) -> impl Iterator<Item = BString> + use<> {
+        let children = spot.children(self.interrupt).ok();
+        let most = self.opened;
+        children.into_iter().flat_map(move |children| {
+            let entered = children.iter().take(MOST_LISTED).filter(is_entered).take(most);
+            entered.map(|entry| entry.name).collect::<Vec<_>>()
+        })
+    }
+
+    /// The facts of a table or group.
+    fn details(&mut self, described: &DirectoryDescription) -> Details {
+        let Some(table) = described.table() else {
+            let members = members_of(described, self.interrupt);
+            return members.map_or(Details::Nothing, |(_, all)| Details::Group(all as u64));
+        };
+        let times = if self.timed > 0 { times_of(table, self.interrupt) } else { None };
+        self.timed -= usize::from(times.is_some());
+        let stored = described.stored_bytes(self.counted, self.interrupt);
+        self.counted = self.counted.saturating_sub(table.columns.len());
+        Details::Table(TableDetails {
+            rows: table.rows,
+            columns: table.columns.len() as u64,
+            format: kept_as(table),
+            stored,
+            times,
+            findings: described.findings().len() as u64,
+        })
+    }
+
+    /// The picture of an array, or its values.
+    ///
+    /// # Errors
+    /// If the request is interrupted.
+    fn array(&mut self, room: Room, listed: &ShownMember, spot: &Spot) -> Result<Details, Error> {
+        // An array that was to be drawn, and cannot be, leaves its share to those behind it.
+        let most = MOST_DECODED / self.drawn.max(1);
+        self.drawn -= 1;
+        self.interrupt.check()?;
+        let drawn = self.drawn(room, listed, spot, most);
+        self.interrupt.check()?;
+        Ok(drawn.unwrap_or_default())
+    }
+
+    /// The picture of an array, or its values, from about `most` decoded bytes at most.
+    fn drawn(&self, room: Room, listed: &ShownMember, spot: &Spot, most: u64) -> Option<Details> {
+        let described = spot.described(self.interrupt).ok()?;
+        let (contents, opened) = described.shown();
+        let name = listed.names().into_iter().next()?;
+        let (_, Child::Single(array, _)) = contents.listing.get(name.as_bytes())? else { return None };
+        let single = array.single(opened.file().ok()?, self.interrupt).ok()?;
+        if let Room::Picture(_) = room {
+            let drawn = pictured(&single, &array.dataset)?;
+            let colours =
+                Colours::of(&single, stated(&array.dataset.attributes, &["CLASS"]).as_deref() == Some("IMAGE"));
+            return drawn.picture(&colours, most, self.interrupt).ok()?.map(Details::Picture);
+        }
+        let mut look = Look::within(&single.whole, self.statistics, most, self.interrupt).ok()?;
+        let is_drawn = room == Room::Trace && look.columns.first().is_some_and(ColumnLook::has_band);
+        if is_drawn {
+            return Some(Details::Trace(Box::new(look.columns.remove(0))));
+        }
+        let values = look.edges.in_words();
+        let is_one = product(&single.shape) == Some(1);
+        let values = if is_one { values.trim_start_matches('[').trim_end_matches(']').to_owned() } else { values };
+        Some(Details::Values(values)).filter(|_| !look.edges.rows.is_empty())
+    }
 }
 
 /// The instants of the first and the last row in the first column of times, in seconds since 1970, if they rise.
@@ -321,14 +491,4 @@ fn seconds_at(rows: &dyn Rows, row: u64, interrupt: &Interrupt) -> Option<i64> {
     let seconds = arrow_cast::cast(&array, &DataType::Timestamp(TimeUnit::Second, None)).ok()?;
     let seconds = seconds.as_primitive_opt::<TimestampSecondType>()?;
     (seconds.len() == 1 && seconds.is_valid(0)).then(|| seconds.value(0))
-}
-
-/// The picture of an array, from about `most` decoded bytes at most.
-fn picture_of(name: &str, spot: &Spot, most: u64, interrupt: &Interrupt) -> Option<ArrayDetails> {
-    let described = spot.described(interrupt).ok()?;
-    let (contents, opened) = described.shown();
-    let (_, Child::Single(array, _)) = contents.listing.get(name.as_bytes())? else { return None };
-    let single = array.single(opened.file().ok()?, interrupt).ok()?;
-    let picture = pictured(&single, &array.dataset)?.picture(most, interrupt).ok()??;
-    Some(ArrayDetails { width: picture.width, sentence: picture.sentence, png: picture.png })
 }

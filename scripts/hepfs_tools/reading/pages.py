@@ -19,10 +19,10 @@ import h5py
 import numpy as np
 
 ROWS = 300_000
-VOID = {"meta", "input", "br", "img", "rect", "path", "link"}
+VOID = {"meta", "input", "br", "img", "rect", "path", "link", "wbr"}
 ELEMENTS = VOID | set(
     "html head title style body main nav span a h1 h2 p b u em details summary ul li code table thead tbody tr th td"
-    " small div svg dl dt dd ol label pre footer".split()
+    " small div svg dl dt dd ol label pre footer q".split()
 )
 ATTRIBUTES = set(
     "lang charset http-equiv content name class href id scope viewbox preserveaspectratio role d width height"

@@ -14,8 +14,8 @@ mod tables;
 
 pub use entries::Formats;
 pub(super) use entries::{
-    Child, ColumnView, DirectoryPlace, ElementsForm, GroupPlace, INDEX_PAGE, Listing, ListingEntry, METADATA,
-    ShownArray, with_suffix,
+    COLUMNS, Child, ColumnView, DirectoryPlace, ElementsForm, GroupPlace, INDEX_PAGE, INDEXES, Listing, ListingEntry,
+    METADATA, ShownArray, WHERE, with_suffix,
 };
 pub(super) use links::{Resolver, Way};
 pub(super) use members::{MemberLister, Namespace, names_of_made};

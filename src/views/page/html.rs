@@ -12,6 +12,9 @@ const STYLE: &str = include_str!("style.css");
 /// Bytes of the shortest comment that pads.
 const SHORTEST_PADDING: usize = "<!---->".len();
 
+/// Bytes of a name that may need two lines.
+const LONG_NAME: usize = 16;
+
 /// Bytes of the longest path that the system takes.
 const LONGEST_PATH: usize = 4096;
 
@@ -36,6 +39,25 @@ impl Html {
     pub fn text(&mut self, text: &str, most: usize) -> &mut Self {
         self.text.push_str(&escaped(text, most));
         self
+    }
+
+    /// Writes a name as [`Html::text`] does. A long one may be broken behind `_`, `-`, `.` and `/`.
+    pub fn name(&mut self, name: &str, most: usize) -> &mut Self {
+        let escaped = escaped(name, most);
+        if name.len() < LONG_NAME {
+            return self.raw(&escaped);
+        }
+        for part in escaped.split_inclusive(['_', '-', '.', '/']) {
+            self.raw(part).raw(if part.ends_with(['_', '-', '.', '/']) { "<wbr>" } else { "" });
+        }
+        self
+    }
+
+    /// The markup that `write` writes.
+    pub fn written(write: impl FnOnce(&mut Self)) -> String {
+        let mut out = Self::default();
+        write(&mut out);
+        out.text
     }
 
     /// Writes a relative link to a file of this name or path; `#` for one longer than any path of the system.

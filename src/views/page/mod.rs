@@ -8,13 +8,17 @@
 //! | `look` | facts of a table's values without a pass: statistics of blocks, and a sample |
 //! | `html` | escaped texts of bounded length, beginning and end of a page |
 //! | `svg` | pictures of columns |
+//! | `about` | facts about a table or a group, in words |
 //! | `snippets` | lines to read a table in several languages |
 //! | `table` | the page of a table |
+//! | `members` | the members of a group on a page |
 //! | `group` | the page of a group, or of a source |
 
+mod about;
 mod group;
 mod html;
 mod look;
+mod members;
 mod snippets;
 mod svg;
 mod table;
@@ -28,15 +32,22 @@ use bstr::BString;
 
 use html::Html;
 
-pub use group::{ArrayDetails, Details, GroupPage, MOST_MEMBERS, MOST_OPENED, Member, MemberKind, TableDetails};
+pub use about::{DESCRIPTIONS, Stored, decoded, format_of, kept_as, stated};
+pub use group::GroupPage;
 pub use look::{
     Bars, BarsOf, Cell, ColumnLook, Counted, EdgeRows, Label, Labels, Look, MOST_PICTURES, Number, Numbers, Order,
-    Picture, Plain, Scale, Stretch, Trace, Values, Width, edge_rows,
+    Picture, Plain, Scale, Stretch, Trace, Values, Width, edge_rows, instant,
 };
-pub use table::{TablePage, decoded, format_of};
+pub use members::{
+    Details, Found, MOST_MEMBERS, MOST_OPENED, Member, MemberKind, Members, Room, TableBelow, TableDetails,
+};
+pub use table::TablePage;
 
 /// Most bytes of a name.
 const MOST_NAME: usize = 240;
+
+/// Bytes of a name that is set in smaller letters.
+const LONG_HEADING: usize = 48;
 
 /// Most files that a page links to.
 const MOST_FILES: usize = 100;
@@ -68,8 +79,8 @@ pub struct PagePlace {
 }
 
 impl PagePlace {
-    /// Writes links to the pages above, and to the sections of the page.
-    fn navigation(&self, sections: &[(&str, &str)], out: &mut Html) {
+    /// Writes links to the pages above, and by `jumps` to the sections of the page.
+    fn navigation(&self, out: &mut Html, jumps: impl FnOnce(&mut Html)) {
         out.raw("<nav><span>");
         for (name, link) in &self.above {
             match link {
@@ -79,10 +90,14 @@ impl PagePlace {
             out.raw(" › ");
         }
         out.raw("</span><span class=jump>");
-        for (link, name) in sections {
-            out.raw(&format!("<a href=\"{link}\">{name}</a> "));
-        }
+        jumps(out);
         out.raw("</span></nav>\n");
+    }
+
+    /// Writes the name of the page.
+    fn heading(&self, out: &mut Html) {
+        out.raw(if self.name.len() > LONG_HEADING { "<h1 class=\"n l\">" } else { "<h1 class=n>" });
+        out.name(&self.name, MOST_NAME).raw("</h1>\n");
     }
 
     /// Writes the time of the source's last change.

@@ -109,7 +109,8 @@ pub fn of_table(table: &Table, place: &PagePlace) -> Vec<(&'static str, String)>
             ),
         ));
         // Python's escapes are those of R as well.
-        all.push(("R", format!("frame <- arrow::read_parquet({text}, col_select = {column})")));
+        let lines = format!("frame <- arrow::read_parquet({text}, col_select = {column})");
+        all.push(("R", format!("# Once: install.packages(\"arrow\")\n{lines}")));
     }
     let [npy, txt] = [".npy", ".txt"].map(|suffix| file_of(place, any?, suffix));
     if let Some(path) = npy.as_deref().and_then(plain) {

@@ -17,6 +17,9 @@ const HEIGHT: i64 = 104;
 /// Height of the part that shows values over the rows; the strip of missing values lies below.
 const OVER: i64 = 88;
 
+/// From this width on, the whole numbers in a bar have four digits.
+const MOST_COUNTED: u64 = 1_000_000_000;
+
 /// Most bytes of a name within a sentence.
 const MOST_NAME: usize = 48;
 
@@ -145,7 +148,13 @@ impl Drawn<'_> {
         out.raw("\"/></svg>");
         let said = about(bars, all);
         if from == to {
-            let said = if said.is_empty() { from.to_owned() } else { format!("{from} {said}") };
+            let divider = match bars.of {
+                _ if said.is_empty() => "",
+                // `29 bytes of a text`
+                BarsOf::Lengths | BarsOf::Bytes => " ",
+                BarsOf::Values | BarsOf::Times => ", ",
+            };
+            let said = format!("{from}{divider}{said}");
             axis(["", &said, ""], out);
         } else {
             axis([from, &said, to], out);
@@ -355,7 +364,8 @@ fn about(bars: &Bars, all: u64) -> String {
                 said.push(format!("{empty} empty"));
             }
         }
-        Width::Whole(width) => said.push(format!("{} values a bar", count(width))),
+        Width::Whole(width @ ..MOST_COUNTED) => said.push(format!("{} values a bar", count(width))),
+        Width::Whole(width) => said.push(format!("{} values a bar", words::real(width as f64))),
         Width::One | Width::Part => {}
     }
     if bars.scale == Scale::Log {

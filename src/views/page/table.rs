@@ -3,26 +3,23 @@
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::DataType;
-use serde_json::Value;
 
+use super::about::{MOST_DESCRIPTION, Stored, attributes, decoded, described, kept_as, one_line};
 use super::html::Html;
 use super::look::{ColumnLook, EdgeRows};
+use super::members::{Found, Members};
 use super::svg::{Drawn, figures, most_bytes};
 use super::{Cell, Look, MOST_NAME, MOST_PICTURES, PagePlace, Plain, edge_rows, snippets, source_name};
 use crate::activity::words::{bytes, count};
-use crate::store::decode::fixed_width;
 use crate::table::{Column, Table, arrow_name};
-use crate::views::metadata::attributes_value;
 
 /// Most columns that a page lists.
 const MOST_COLUMNS: usize = 2000;
 
-/// Most bytes of a description, and of other texts.
-const MOST_DESCRIPTION: usize = 600;
+/// Most bytes of texts.
 const MOST_TEXT: usize = 240;
 
-/// Most attributes and findings that a page lists.
-const MOST_ATTRIBUTES: usize = 100;
+/// Most findings that a page lists.
 const MOST_FINDINGS: usize = 20;
 
 /// Most bytes of a line that says why there is no picture.
@@ -33,7 +30,7 @@ const MOST_CELL: usize = 76;
 const MOST_CELL_TEXT: usize = 60;
 
 /// Most bytes of the note about the sample.
-const MOST_NOTE: usize = 800;
+const MOST_NOTE: usize = 1200;
 
 /// The page of a table. Its size follows from the schema alone: parts made of values have a bound, and a comment pads
 /// them to it.
@@ -41,6 +38,8 @@ const MOST_NOTE: usize = 800;
 pub struct TablePage {
     table: Arc<Table>,
     place: PagePlace,
+    /// Members of the table's group besides its columns.
+    members: Members,
     size: OnceLock<u64>,
 }
 
@@ -48,13 +47,19 @@ pub struct TablePage {
 #[derive(Clone, Copy)]
 struct Known<'a> {
     look: &'a Look,
-    stored: Option<u64>,
+    stored: Option<Stored>,
+    found: &'a Found,
 }
 
 impl TablePage {
-    /// The page of a table at a place.
-    pub fn new(table: Arc<Table>, place: PagePlace) -> Self {
-        Self { table, place, size: OnceLock::new() }
+    /// The page of a table at a place, whose group has these members besides.
+    pub fn new(table: Arc<Table>, place: PagePlace, members: Members) -> Self {
+        Self { table, place, members, size: OnceLock::new() }
+    }
+
+    /// The members of the table's group besides its columns.
+    pub fn members(&self) -> &Members {
+        &self.members
     }
 
     /// The table.
@@ -67,29 +72,34 @@ impl TablePage {
         *self.size.get_or_init(|| self.written(None).size() as u64)
     }
 
-    /// The page, exactly as long as [`TablePage::size`] says. `stored`: bytes in the file, if known.
-    pub fn render(&self, look: &Look, stored: Option<u64>) -> Vec<u8> {
-        self.written(Some(Known { look, stored })).padded()
+    /// The page, exactly as long as [`TablePage::size`] says. `stored`: bytes in the file, if known; `found`: the facts
+    /// of members.
+    pub fn render(&self, look: &Look, stored: Option<Stored>, found: &Found) -> Vec<u8> {
+        self.written(Some(Known { look, stored, found })).padded()
     }
 
     fn written(&self, known: Option<Known>) -> Html {
         let (table, place) = (self.table.as_ref(), &self.place);
         let mut out = Html::default();
         let source = source_name(&place.source);
-        out.begin(&format!("{} – {source}", place.name), false);
+        out.begin(&format!("{} – {source}", place.name), self.members.has_images());
         let columns = table.columns.len();
-        place.navigation(
-            &[("#columns", "Columns"), ("#rows", "Rows"), ("#read", "Read it"), ("#files", "Files")],
-            &mut out,
-        );
-        out.raw("<h1 class=n>").text(&place.name, MOST_NAME).raw("</h1>\n<p class=sub><b>");
+        let found = known.map(|known| known.found);
+        place.navigation(&mut out, |out| {
+            for (link, name) in [("columns", "Columns"), ("rows", "Rows"), ("read", "Read it"), ("files", "Files")] {
+                out.raw(&format!("<a href=\"#{link}\">{name}</a> "));
+            }
+            self.members.jumps(found, out);
+        });
+        place.heading(&mut out);
+        out.raw("<p class=sub><b>");
         out.raw(&count(table.rows)).raw(if table.rows == 1 { "</b> row, <b>" } else { "</b> rows, <b>" });
         out.raw(&count(columns as u64)).raw(if columns == 1 { "</b> column" } else { "</b> columns" });
-        out.raw(" · ").text(&format_of(table), MOST_TEXT);
+        out.raw(" · ").text(&kept_as(table), MOST_TEXT);
         let stored = known.map(|known| known.stored);
-        out.part(32, stored, "", |out, stored| {
-            if let Some(stored) = stored {
-                out.raw(" · ").raw(&bytes(stored)).raw(" in the file");
+        out.part(40, stored, "", |out, stored| {
+            if let Some(stored) = stored.and_then(Stored::in_words) {
+                out.raw(" · ").raw(&stored).raw(" in the file");
             }
         });
         if let Some(decoded) = decoded(table) {
@@ -100,6 +110,7 @@ impl TablePage {
         }
         place.changed(&mut out);
         out.raw("</p>\n");
+        described(&table.attributes, &mut out);
         self.findings(&mut out);
         out.raw("<h2 id=columns>Columns</h2>\n<table class=cols><thead><tr><th scope=col>Column<th scope=col>Values");
         out.raw("<th scope=col>Over the rows<th scope=col>In numbers</tr></thead>\n<tbody>\n");
@@ -128,14 +139,13 @@ impl TablePage {
             let more = count((columns - MOST_COLUMNS) as u64);
             out.raw(&format!(" {more} more columns are in <a href=\"metadata.json\">metadata.json</a>."));
         }
-        out.raw("<br>Over the rows: <span class=nb><span class=\"key kb\"></span>least to greatest</span> ");
-        out.raw("<span class=nb><span class=\"key km\"></span>median</span> ");
-        out.raw("<span class=nb><span class=\"key kx\"></span>missing or NaN, by share</span></p>\n");
+        out.raw("</p>\n");
         self.rows(look.map(|look| &look.edges), &mut out);
         out.raw("<h2 id=read>Read it</h2>\n");
         snippets::tabs(&snippets::of_table(table, place), &mut out);
         place.list_files(&mut out);
-        attributes(attributes_value(&table.attributes), &mut out);
+        self.members.write(found, " in its group", &mut out);
+        attributes(&table.attributes, &mut out);
         out.end(&source);
         out
     }
@@ -176,9 +186,9 @@ impl TablePage {
     fn column(&self, at: usize, column: &Column, out: &mut Html) {
         out.raw(&format!("<tr id=c{at}><th scope=row>"));
         if self.place.mounted.is_some() && !self.table.only_adds {
-            out.raw("<a class=n href=\"columns/\">").text(&column.name.to_string(), MOST_NAME).raw("</a>");
+            out.raw("<a class=n href=\"columns/\">").name(&column.name.to_string(), MOST_NAME).raw("</a>");
         } else {
-            out.raw("<span class=n>").text(&column.name.to_string(), MOST_NAME).raw("</span>");
+            out.raw("<span class=n>").name(&column.name.to_string(), MOST_NAME).raw("</span>");
         }
         let shown = column.shown();
         out.raw("<small>");
@@ -195,7 +205,8 @@ impl TablePage {
         if let Some(description) = column.meaning.description.as_ref().filter(|text| !text.trim().is_empty()) {
             out.raw("<p class=n>").text(&one_line(description), MOST_DESCRIPTION).raw("</p>");
         }
-        if !column.in_table {
+        // An unreadable column says so beside its name.
+        if !column.in_table && shown.is_ok() {
             out.raw("<p class=n>Not in table.*: ").text(&column.why_apart(self.table.rows), MOST_TEXT).raw("</p>");
         }
         out.raw("</th>");
@@ -235,7 +246,8 @@ impl TablePage {
         let rows = edge_rows(table.rows);
         out.raw("<h2 id=rows>First and last rows</h2>\n");
         if columns.is_empty() || rows.is_empty() {
-            out.raw("<p class=note>There are none.</p>\n");
+            let why = if rows.is_empty() { "The table has no rows" } else { "No column is in table.*" };
+            out.raw(&format!("<p class=note>{why}.</p>\n"));
             return;
         }
         out.raw("<div class=scroll tabindex=0><table class=rows><thead><tr><td></td>");
@@ -269,7 +281,7 @@ impl TablePage {
         out.raw("</tbody></table></div>\n");
         out.raw("<p class=note>");
         if columns.iter().any(|(_, column, _)| column.rows.as_ref().is_ok_and(|rows| rows.data_type().is_floating())) {
-            out.raw("Floats to seven digits. ");
+            out.raw("Floats to seven digits; those of 64 bits to four behind the point, if that is more. ");
         }
         let more = table.columns.len().saturating_sub(MOST_PICTURES);
         if more > 0 {
@@ -282,34 +294,6 @@ impl TablePage {
 /// The units of a column, unless it has instants: their type names the unit.
 fn units(column: &Column) -> Option<&str> {
     column.meaning.units.as_deref().filter(|units| !units.is_empty() && column.times().is_none())
-}
-
-/// A text on one line.
-pub fn one_line(text: &str) -> String {
-    text.replace("\r\n", " ").replace(['\n', '\r', '\t'], " ")
-}
-
-/// How a table is kept, as `hepfs info` says it.
-pub fn format_of(table: &Table) -> String {
-    let by = if table.recognised_by == "shape" { "by " } else { "" };
-    let revision = if table.revision.is_empty() { String::new() } else { format!(", {}", table.revision) };
-    format!("{by}{}{revision}", table.dialect)
-}
-
-/// Bytes of all values in memory. `None`: some vary in length.
-pub fn decoded(table: &Table) -> Option<u64> {
-    let mut all = 0_u64;
-    for column in table.columns.iter().filter(|column| column.in_table) {
-        let rows = column.rows.as_ref().ok()?;
-        let is_fixed = match rows.data_type() {
-            DataType::FixedSizeList(..) | DataType::Struct(_) => rows.stored_width().is_some(),
-            DataType::Dictionary(..) | DataType::Boolean | DataType::FixedSizeBinary(_) => true,
-            other => other.primitive_width().is_some() || rows.stored_width().is_some(),
-        };
-        let width = rows.stored_width().unwrap_or_else(|| fixed_width(rows.data_type()));
-        all = all.saturating_add(rows.len().saturating_mul(is_fixed.then_some(width)?));
-    }
-    Some(all)
 }
 
 /// The filters of a table's columns: `shuffle, deflate`. `None`: no filter, or not the same for all.
@@ -348,6 +332,12 @@ fn note(look: &Look, out: &mut Html) {
     let drawn = look.columns.iter().filter(|column| column.picture.is_ok());
     let drawn: Vec<&ColumnLook> = drawn.collect();
     let (all, sampled) = (count(look.rows), drawn.iter().filter(|column| !column.is_whole).count());
+    if drawn.is_empty() {
+        return;
+    }
+    out.raw("Over the rows: <span class=nb><span class=\"key kb\"></span>least to greatest</span> ");
+    out.raw("<span class=nb><span class=\"key km\"></span>median</span> ");
+    out.raw("<span class=nb><span class=\"key kx\"></span>missing or NaN, by share</span><br>");
     if sampled == 0 {
         out.raw(&format!("Pictures and figures: of all {all} rows."));
     } else {
@@ -377,27 +367,4 @@ fn note(look: &Look, out: &mut Html) {
             " {columns} no picture, since fewer than four stretches of it could be decoded within 64 MiB."
         ));
     }
-}
-
-/// Writes attributes, folded.
-pub fn attributes(attributes: Value, out: &mut Html) {
-    let Value::Object(all) = attributes else { return };
-    if all.is_empty() {
-        return;
-    }
-    let many = all.len();
-    out.raw("<details class=a><summary>").raw(&count(many as u64));
-    out.raw(if many == 1 { " attribute" } else { " attributes" }).raw(" of the HDF5 object</summary><table>");
-    for (name, value) in all.iter().take(MOST_ATTRIBUTES) {
-        let text = match value {
-            Value::String(text) => one_line(text),
-            other => other.to_string(),
-        };
-        out.raw("<tr><th scope=row class=n>").text(name, MOST_NAME).raw("</th><td class=n>");
-        out.text(&text, MOST_DESCRIPTION).raw("</td></tr>");
-    }
-    if many > MOST_ATTRIBUTES {
-        out.raw(&format!("<tr><td colspan=2>{} more are in metadata.json</td></tr>", many - MOST_ATTRIBUTES));
-    }
-    out.raw("</table></details>\n");
 }

@@ -15,6 +15,7 @@ use crate::catalogue::{ColumnId, ObjectId};
 use crate::source::Interrupt;
 use crate::store::rows::in_memory::MemoryRows;
 use crate::table::{Column, Finding, Table, UNREADABLE};
+use crate::views::png::{Picture, Shades};
 
 /// Names and texts that would like to be something else.
 const HOSTILE: [&str; 12] = [
@@ -63,9 +64,10 @@ fn place(name: &str) -> PagePlace {
 fn written(table: Table, place: PagePlace) -> String {
     let table = Arc::new(table);
     let look = Look::of(&table, true, &Interrupt::new()).unwrap();
-    let page = TablePage::new(table, place);
+    let members = vec![member(&place.name, MemberKind::Group), member(&place.name, array(Room::Values))];
+    let page = TablePage::new(table, place, Members::new(members, 0, 3, true));
     let size = page.size();
-    let bytes = page.render(&look, Some(u64::MAX));
+    let bytes = page.render(&look, Some(Stored { bytes: u64::MAX, are_all: false }), &Found::default());
     assert_eq!(bytes.len() as u64, size);
     String::from_utf8(bytes).unwrap()
 }
@@ -199,11 +201,11 @@ fn no_name_leaves_its_place() {
     {
         let page = page(&name);
         let names = elements(&page);
-        assert!(page.len() < 100_000, "{} bytes", page.len());
+        assert!(page.len() < 110_000, "{} bytes", page.len());
         let others = |names: &[String]| {
             names
                 .iter()
-                .filter(|name| !matches!(name.as_str(), "pre" | "/pre" | "label" | "/label" | "input"))
+                .filter(|name| !matches!(name.as_str(), "pre" | "/pre" | "label" | "/label" | "input" | "wbr"))
                 .cloned()
                 .collect::<Vec<_>>()
         };
@@ -217,54 +219,101 @@ fn no_name_leaves_its_place() {
     }
 }
 
-#[test]
-fn groups_show_their_members() {
-    let member = |name: &str, kind: MemberKind| Member {
-        name: name.to_owned(),
-        link: Some(format!("{name}/index.html").into()),
-        kind,
-    };
-    let array = |png| MemberKind::Array {
+fn member(name: &str, kind: MemberKind) -> Member {
+    Member { name: name.to_owned(), link: Some(format!("{name}/index.html").into()), kind }
+}
+
+fn array(room: Room) -> MemberKind {
+    MemberKind::Array {
         type_name: "float64".into(),
         shape: vec![64, 16],
         units: Some("MeV".into()),
         description: None,
-        png,
+        room,
         files: vec![b"a.npy".to_vec()],
-    };
+    }
+}
+
+fn group(members: Vec<Member>, more: u64, below: usize) -> GroupPage {
+    GroupPage::new(place("root"), Members::new(members, more, below, true), Arc::default())
+}
+
+#[test]
+fn groups_show_their_members() {
     let members = vec![
         member("run", MemberKind::Table),
         member("<b>", MemberKind::Group),
-        member("a", array(1000)),
-        member("b", array(0)),
+        member("a", array(Room::Picture(1000))),
+        member("b", array(Room::Nothing)),
+        member("c", array(Room::Values)),
         member("link", MemberKind::Other("link".into())),
     ];
-    let page = GroupPage::new(place("root"), members.clone(), 7, Arc::default());
+    let page = group(members, 7, 40);
     let table = TableDetails {
         rows: u64::MAX,
         columns: u64::MAX,
         format: "<".repeat(500),
-        findings: 2,
-        ..TableDetails::default()
+        stored: Some(Stored { bytes: u64::MAX, are_all: false }),
+        times: Some([i64::MIN, i64::MAX]),
+        findings: u64::MAX,
     };
-    let table = TableDetails { decoded: Some(u64::MAX), times: Some([i64::MIN, i64::MAX]), ..table };
-    let image = ArrayDetails { png: vec![7; 1000], width: 256, sentence: "\"".repeat(300) };
+    let shades = Shades::Between { ends: [-f64::MAX, f64::MIN_POSITIVE], is_logarithmic: true };
+    let picture = Picture { png: vec![7; 1000], width: 256, parts: "\"".repeat(300), shades, has_gaps: true };
+    let below = |number: usize| TableBelow {
+        under: Some(1).filter(|_| number % 2 == 0),
+        path: format!("<b>/{number}\"/t").into(),
+        details: table.clone(),
+    };
     for details in [
         vec![],
-        vec![Details::Table(table.clone()), Details::Table(table), Details::Array(image)],
+        vec![
+            Details::Table(table.clone()),
+            Details::Table(table.clone()),
+            Details::Picture(picture),
+            Details::Nothing,
+            Details::Values("'".repeat(500)),
+        ],
         vec![Details::Nothing, Details::Group(3)],
     ] {
-        let bytes = page.render(&details);
+        let is_full = details.len() == 5;
+        let below: Vec<TableBelow> = (0..if is_full { 40 } else { 0 }).map(below).collect();
+        let bytes = page.render(&Found { details, below, is_cut: is_full });
         assert_eq!(bytes.len() as u64, page.size());
         let text = String::from_utf8(bytes).unwrap();
         elements(&text);
         assert!(text.contains("64 × 16") && text.contains("&lt;b&gt;") && text.contains("%3Cb%3E/index.html"));
-        assert_eq!(text.contains("<img width=256"), details.len() == 3);
-        assert_eq!(text.matches("2 findings").count(), if details.len() == 3 { 2 } else { 0 });
+        assert_eq!(text.contains("<img width=256") && text.contains("<p class=\"n v\">&#39;"), is_full);
+        // Those with the longest facts do not all have room: the page says how many are left.
+        let rows = text.matches("18 446 744 073 709 551 615").count() / 3;
+        assert_eq!((rows > 2, text.contains("were looked into")), (is_full, is_full));
+        assert_eq!(text.contains("more tables further down: on the pages of the groups"), is_full);
         assert!(text.contains("<b>7</b> members that are not shown here"));
     }
-    let many = GroupPage::new(place("root"), vec![member("x", MemberKind::Group); 1_000_000], 0, Arc::default());
-    assert_eq!(many.members().len(), MOST_MEMBERS);
-    let text = String::from_utf8(many.render(&[])).unwrap();
-    assert!(text.contains("<b>999 000</b> members") && text.contains("of the first 200 alone"));
+}
+
+#[test]
+fn tables_further_down_follow_their_group() {
+    let page = group(vec![member("a", MemberKind::Group), member("b", MemberKind::Group)], 0, 10);
+    let below = |under: Option<usize>, path: &str| TableBelow {
+        under,
+        path: path.into(),
+        details: TableDetails { rows: 3, ..TableDetails::default() },
+    };
+    let table = Details::Table(TableDetails { rows: 3, ..TableDetails::default() });
+    let below = vec![below(Some(0), "a/x"), below(Some(1), "b/y/z"), below(None, "tables/all")];
+    let page = page.render(&Found { details: vec![Details::Group(1), table], below, is_cut: false });
+    let text = String::from_utf8(page).unwrap();
+    let place =
+        |link: &str| text.find(&format!("href=\"{link}/index.html\"")).unwrap_or_else(|| panic!("{link}: {text}"));
+    assert!(["a/x", "b", "b/y/z", "tables/all", "a"].map(place).is_sorted(), "{text}");
+    assert!(text.contains("<b>4</b> tables, <b>1</b> group ") && text.contains("a/<small>1 member</small>"), "{text}");
+    assert!(!text.contains("Times"));
+}
+
+#[test]
+fn pages_of_large_groups_begin_with_a_thousand_members() {
+    let many = group(vec![member("x", MemberKind::Group); 1_000_000], 0, 0);
+    assert_eq!(many.members().shown().len(), MOST_MEMBERS);
+    let text = String::from_utf8(many.render(&Found::default())).unwrap();
+    assert!(text.contains("<b>999 000</b> members"));
 }

@@ -6,18 +6,21 @@
 use std::sync::Arc;
 
 use super::chunks::{ColourType, push_chunk, push_end, push_header, push_transparent_zero};
-use super::samples::{Numbers, Window};
+use super::palette::{PALETTE, colours_of};
+use super::samples::{Numbers, Shades, Window};
+use crate::activity::words::count;
 use crate::catalogue::{Datatype, product};
 use crate::source::Interrupt;
 use crate::store::{Error, Rows};
+use crate::table::{Colour, Interlace, Single, SingleForm};
 
 /// Pixels of a picture, at most.
 const WIDTH: u64 = 256;
 const HEIGHT: u64 = 64;
 
-/// Most bytes of a picture as PNG: all its pixels, in three blocks at most if they cannot be compressed, and the other
-/// chunks.
-pub const LONGEST_PICTURE: u64 = (WIDTH + 1) * HEIGHT + 256;
+/// Most bytes of the chunks of a picture without its pixels: also of a palette, and around blocks of pixels that cannot
+/// be compressed.
+const AROUND_PIXELS: u64 = 256 + PALETTE as u64;
 
 /// Most bytes to decode for a picture.
 const DECODED: u64 = 16 << 20;
@@ -46,14 +49,39 @@ pub struct PicturedArray {
 }
 
 /// A picture of an array.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    /// The picture as PNG, of at most [`LONGEST_PICTURE`] bytes.
+    /// The picture as PNG, of at most [`PicturedArray::longest`] bytes. Empty: there is nothing to be seen.
     pub png: Vec<u8>,
     /// Width in pixels; a picture is 64 pixels high.
     pub width: u32,
-    /// The frames or parts that it shows, such as `4 of 8 frames, logarithmic`.
-    pub sentence: String,
+    /// The frames or parts that it shows, such as `4 of 8 frames`.
+    pub parts: String,
+    /// The numbers that its shades stand for.
+    pub shades: Shades,
+    /// Whether values of them are missing.
+    pub has_gaps: bool,
+}
+
+/// The colours of an array's elements.
+#[derive(Clone, Debug, Default)]
+pub struct Colours {
+    /// Whether it is marked as an image, whose pixels are as wide as high.
+    is_image: bool,
+    /// Whether elements are red, green and blue.
+    are_rgb: bool,
+    palette: Option<Arc<dyn Rows>>,
+}
+
+impl Colours {
+    /// The colours of a dataset, which may be marked as an image.
+    pub fn of(single: &Single, is_image: bool) -> Self {
+        let are_rgb = single.files.iter().any(|file| {
+            let SingleForm::Png(pixels) = &file.form else { return false };
+            pixels.colour == Colour::Rgb && pixels.interlace == Some(Interlace::Pixel)
+        });
+        Self { is_image, are_rgb, palette: single.palette.clone() }
+    }
 }
 
 /// Places along an axis: that of each pixel, and the chunk from which it comes.
@@ -121,36 +149,64 @@ impl PicturedArray {
         Some(Self { rows: rows.clone(), numbers, extents, grain, frames: together })
     }
 
-    /// Whether an array of these extents and elements can probably be drawn; opens nothing.
-    pub fn is_likely(shape: &[u64], datatype: &Datatype) -> bool {
-        shape.len() >= 2 && !shape.contains(&0) && Numbers::of(datatype, None).is_some()
+    /// Most bytes of the picture of an array of these extents and elements; opens nothing. 0: it cannot be drawn.
+    pub fn longest(shape: &[u64], datatype: &Datatype) -> usize {
+        if shape.len() < 2 || shape.contains(&0) || Numbers::of(datatype, None).is_none() {
+            return 0;
+        }
+        let samples = if let [_, _, 3] = shape { 3 } else { 1 };
+        ((samples * WIDTH + 1) * HEIGHT + AROUND_PIXELS) as usize
     }
 
     /// Draws the array, decoding at most about `most` bytes, but at least a chunk of a frame. `None`: a chunk has more.
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn picture(&self, most: u64, interrupt: &Interrupt) -> Result<Option<Picture>, Error> {
-        let Some(drawn) = self.sample(most, interrupt)? else { return Ok(None) };
-        let window = Window::over(&drawn.numbers);
-        let width = drawn.width as usize;
-        let mut image = Vec::with_capacity((width + 1) * HEIGHT as usize);
-        for row in drawn.numbers.chunks(width) {
-            image.push(0);
-            image.extend(row.iter().map(|number| window.shade(*number)));
+    pub fn picture(&self, colours: &Colours, most: u64, interrupt: &Interrupt) -> Result<Option<Picture>, Error> {
+        let samples = if colours.are_rgb { self.extents[3] } else { 1 };
+        let Some(drawn) = self.sample((samples, colours.is_image), most, interrupt)? else { return Ok(None) };
+        let Drawn { numbers, width, parts } = drawn;
+        let window = Window::over(&numbers);
+        // A palette that cannot be read leaves shades.
+        let palette = colours.palette.as_deref().filter(|_| samples == 1 && self.numbers.size == 1);
+        let palette = palette.map(|rows| colours_of(Some(rows), interrupt)).transpose();
+        interrupt.check()?;
+        let palette = palette.unwrap_or_default();
+        let (shades, colour) = match (samples, &palette) {
+            (1, Some(_)) => (Shades::Colours, ColourType::Palette),
+            (1, None) => (window.shades(&numbers), ColourType::Grey),
+            _ => (Shades::Colours, ColourType::Rgb),
+        };
+        let has_gaps = numbers.iter().any(|number| number.is_nan());
+        let mut picture = Picture { png: Vec::new(), width, parts, shades, has_gaps };
+        if matches!(shades, Shades::Nothing) || matches!(shades, Shades::All(_)) && !has_gaps {
+            return Ok(Some(picture));
         }
-        let mut png = Vec::new();
-        push_header(drawn.width, HEIGHT as u32, ColourType::Grey, 8, &mut png);
-        push_transparent_zero(&mut png);
+        // Samples of two bytes lose the lower one.
+        let step = if self.numbers.size == 2 { 257.0 } else { 1.0 };
+        let row_length = width as usize * samples as usize;
+        let mut image = Vec::with_capacity((row_length + 1) * HEIGHT as usize);
+        for row in numbers.chunks(row_length) {
+            image.push(0);
+            image.extend(row.iter().map(|number| match colour {
+                ColourType::Grey => window.shade(*number),
+                ColourType::Rgb | ColourType::Palette => (number / step).round() as u8,
+            }));
+        }
+        let png = &mut picture.png;
+        push_header(width, HEIGHT as u32, colour, 8, png);
+        match &palette {
+            Some(palette) => push_chunk(b"PLTE", png, |out| out.extend_from_slice(palette)),
+            None if colour == ColourType::Grey => push_transparent_zero(png),
+            None => {}
+        }
         let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::default());
         let mut packed = vec![0; compressor.zlib_compress_bound(image.len())];
         let length = compressor.zlib_compress(&image, &mut packed);
         let length = length.map_err(|error| Error::unsupported("a picture", error.to_string()))?;
-        push_chunk(b"IDAT", &mut png, |out| out.extend_from_slice(&packed[..length]));
-        push_end(&mut png);
-        let scale = if window.is_logarithmic { ", logarithmic" } else { "" };
-        let sentence = format!("{}{scale}", drawn.sentence);
-        Ok(Some(Picture { png, width: drawn.width, sentence }))
+        push_chunk(b"IDAT", png, |out| out.extend_from_slice(&packed[..length]));
+        push_end(png);
+        Ok(Some(picture))
     }
 
     /// The window of shades over the pixels of a picture.
@@ -158,14 +214,21 @@ impl PicturedArray {
     /// # Errors
     /// See [`Error`].
     pub(super) fn window(&self, interrupt: &Interrupt) -> Result<Window, Error> {
-        Ok(Window::over(&self.sample(u64::MAX, interrupt)?.map(|drawn| drawn.numbers).unwrap_or_default()))
+        Ok(Window::over(&self.sample((1, false), u64::MAX, interrupt)?.map(|drawn| drawn.numbers).unwrap_or_default()))
     }
 
-    /// The numbers of the pixels of a picture.
-    fn sample(&self, most: u64, interrupt: &Interrupt) -> Result<Option<Drawn>, Error> {
+    /// The numbers of the pixels of a picture, `samples` of each; `is_image`: pixels are as wide as high.
+    fn sample(
+        &self,
+        (samples, is_image): (u64, bool),
+        most: u64,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Drawn>, Error> {
         let [frames, height, width, colours] = self.extents;
-        let frame_width =
-            if frames == 1 { WIDTH } else { (HEIGHT.saturating_mul(width) / height.max(1)).clamp(NARROWEST, WIDTH) };
+        let frame_width = match frames == 1 && !is_image {
+            true => WIDTH,
+            false => (HEIGHT.saturating_mul(width) / height.max(1)).clamp(NARROWEST, WIDTH),
+        };
         let shown = frames.min(WIDTH / frame_width);
         let element = self.numbers.size as u64 * colours;
         let unit = (self.grain.0.saturating_mul(self.grain.1)).saturating_mul(self.frames).saturating_mul(element);
@@ -187,7 +250,7 @@ impl PicturedArray {
         let down_axis = Axis::new(HEIGHT, height, self.grain.0, rows);
         let across_axis = Axis::new(frame_width, width, self.grain.1, columns);
         let all = frame_width * shown;
-        let mut numbers = vec![f64::NAN; (all * HEIGHT) as usize];
+        let mut numbers = vec![f64::NAN; (all * samples * HEIGHT) as usize];
         let stored = self.rows.stored_bytes()?;
         let mut bytes = Vec::new();
         let units: Vec<_> = down_axis
@@ -205,30 +268,39 @@ impl PicturedArray {
                 let together = if width_of_all * element <= MOST_BETWEEN { places.len() } else { 1 };
                 for row in rows.clone() {
                     let line = (frame * height + down_axis.0[row].0) * width;
-                    let pixels = &mut numbers[row * all as usize + (at * frame_width) as usize..][columns.clone()];
-                    for (pixels, places) in pixels.chunks_mut(together).zip(places.chunks(together)) {
+                    let row = row * all as usize + (at * frame_width) as usize;
+                    let [start, end] = [columns.start, columns.end].map(|column| (row + column) * samples as usize);
+                    let pixels = &mut numbers[start..end];
+                    let pixels = pixels.chunks_mut(together * samples as usize);
+                    for (pixels, places) in pixels.zip(places.chunks(together)) {
                         let (first, last) = (places[0].0, places[places.len() - 1].0);
                         bytes.clear();
                         let length = ((last - first + 1) * element) as usize;
                         stored.append((line + first) * element, length, &mut bytes, interrupt)?;
-                        for (pixel, (place, _)) in pixels.iter_mut().zip(places) {
+                        for (pixel, (place, _)) in pixels.chunks_mut(samples as usize).zip(places) {
                             let own = bytes.get(((place - first) * element) as usize..).unwrap_or_default();
                             let values = own.chunks_exact(self.numbers.size).take(colours as usize);
-                            *pixel = values.map(|value| self.numbers.number(value)).sum::<f64>() / colours as f64;
+                            let mut values = values.map(|value| self.numbers.number(value));
+                            match pixel {
+                                [mean] => *mean = values.sum::<f64>() / colours as f64,
+                                pixel => pixel.iter_mut().zip(&mut values).for_each(|(sample, value)| *sample = value),
+                            }
                         }
                     }
                 }
             }
         }
-        let of_frames = if frames > 1 { format!("{shown} of {frames} frames") } else { "the whole array".to_owned() };
-        let sentence = match (is_whole, frames) {
-            (true, _) => of_frames,
-            (false, 1) => format!("{} of its {} parts", rows * columns, down.saturating_mul(across)),
-            (false, _) => {
-                format!("{of_frames}, {} of the {} parts of each", rows * columns, down.saturating_mul(across))
-            }
+        let of_frames = match frames {
+            1 => "the whole array".to_owned(),
+            _ => format!("{shown} of {} frames", count(frames)),
         };
-        Ok(Some(Drawn { numbers, width: all as u32, sentence }))
+        let (parts, all_parts) = (rows * columns, count(down.saturating_mul(across)));
+        let parts = match (is_whole, frames) {
+            (true, _) => of_frames,
+            (false, 1) => format!("{parts} of its {all_parts} parts"),
+            (false, _) => format!("{of_frames}, {parts} of the {all_parts} parts of each"),
+        };
+        Ok(Some(Drawn { numbers, width: all as u32, parts }))
     }
 }
 
@@ -236,5 +308,5 @@ impl PicturedArray {
 struct Drawn {
     numbers: Vec<f64>,
     width: u32,
-    sentence: String,
+    parts: String,
 }

@@ -64,6 +64,24 @@ const OUTSIDE: f64 = 0.005;
 /// Values that lie further than this many medians out are drawn by their logarithm, if all are positive.
 const MOST_MEDIANS: f64 = 20.0;
 
+/// The numbers that the shades of a picture stand for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shades {
+    /// It has colours of its own.
+    Colours,
+    /// From black to white.
+    Between {
+        /// The numbers that are black and white.
+        ends: [f64; 2],
+        /// Whether shades follow the logarithm.
+        is_logarithmic: bool,
+    },
+    /// All numbers are this one.
+    All(f64),
+    /// There is no finite number.
+    Nothing,
+}
+
 /// The numbers between which shades run from black to white.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Window {
@@ -85,6 +103,16 @@ impl Window {
         let [least, median, greatest] =
             [OUTSIDE, 0.5, 1.0 - OUTSIDE].map(|share| finite[((last as f64 * share).round() as usize).min(last)]);
         Self { least, greatest, is_logarithmic: finite[0] > 0.0 && greatest > MOST_MEDIANS * median }
+    }
+
+    /// Returns the numbers that shades of this sample stand for.
+    pub fn shades(&self, sample: &[f64]) -> Shades {
+        let mut values = sample.iter().filter(|value| !value.is_nan());
+        let Some(first) = values.next() else { return Shades::Nothing };
+        match values.all(|value| value == first) {
+            true => Shades::All(*first),
+            false => Shades::Between { ends: [self.least, self.greatest], is_logarithmic: self.is_logarithmic },
+        }
     }
 
     /// Returns the shade of a number, from 1 to 255; 0 if it is missing.

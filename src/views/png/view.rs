@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::chunks::{AROUND_CHUNK, ColourType, push_chunk, push_end, push_header, push_transparent_zero};
+use super::palette::{PALETTE, colours_of};
 use super::picture::PicturedArray;
 use super::samples::{Numbers, Window};
 use crate::activity::{Unit, Work};
@@ -25,9 +26,6 @@ const BLOCK: u64 = 0xffff;
 
 /// Bytes before the data of a stored block: a flag, the length, its complement.
 const BEFORE_BLOCK: u64 = 5;
-
-/// Bytes of a palette of 256 colours.
-const PALETTE: usize = 768;
 
 /// Characters of the sentence that says which numbers the shades stand for.
 const SENTENCE: usize = 200;
@@ -134,7 +132,7 @@ impl PngView {
         push_header(self.pixels.width, self.pixels.height, colour, bits, &mut out);
         match self.pixels.colour {
             Colour::Palette(_) => {
-                let colours = self.palette(interrupt)?;
+                let colours = colours_of(self.palette.as_deref(), interrupt)?;
                 push_chunk(b"PLTE", &mut out, |out| out.extend(colours));
             }
             Colour::Scaled => {
@@ -155,21 +153,6 @@ impl PngView {
         // Deflate with a window of 32 KiB, without a dictionary.
         push_chunk(b"IDAT", &mut out, |out| out.extend([0x78, 0x01]));
         Ok(self.head.get_or_init(|| out))
-    }
-
-    /// The 256 colours of the palette. Those behind its last one are black.
-    fn palette(&self, interrupt: &Interrupt) -> Result<[u8; PALETTE], Error> {
-        let rows = self.palette.as_deref().ok_or_else(|| no_palette("PALETTE leads to no dataset of colours"))?;
-        let bytes = rows.stored_width().and_then(|width| rows.len().checked_mul(width));
-        let is_colours = rows.stored_width() == Some(3)
-            && rows.stored_type().and_then(|stored| Numbers::of(stored, None)).is_some_and(|bytes| bytes.size == 1);
-        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes <= PALETTE);
-        let bytes = bytes.filter(|_| is_colours).ok_or_else(|| no_palette("not up to 256 rows of three bytes"))?;
-        let mut stored = Vec::with_capacity(bytes);
-        rows.stored_bytes()?.append(0, bytes, &mut stored, interrupt)?;
-        let mut colours = [0; PALETTE];
-        colours[..stored.len()].copy_from_slice(&stored);
-        Ok(colours)
     }
 
     /// Appends an IDAT chunk with the stored block of this number. Returns the block's Adler-32.
@@ -310,10 +293,6 @@ impl PngView {
         work.expect(self.blocks());
         work.of(self.keeper.file.source().path())
     }
-}
-
-fn no_palette(reason: &str) -> Error {
-    Error::unsupported("the palette", reason.to_owned())
 }
 
 /// Elements of a pixel.

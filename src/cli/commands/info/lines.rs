@@ -15,6 +15,7 @@ use crate::cli::terminal::{Ink, Terminal, width};
 use crate::store::Rows;
 use crate::table::{Column, Finding, Table, Unreadable, arrow_name};
 use crate::views::metadata::attribute_value;
+use crate::views::page::format_of;
 
 /// Most columns that are shown of a table.
 const MOST_COLUMNS: usize = 40;
@@ -171,11 +172,9 @@ impl Lines<'_> {
 
 /// Rows, columns and kind of a table.
 pub(super) fn table_in_words(table: &Table) -> String {
-    let by = if table.recognised_by == "shape" { "by " } else { "" };
     let [rows, columns] =
         [(table.rows, "row"), (table.columns.len() as u64, "column")].map(|(n, name)| counted(n, name));
-    let divider = if table.revision.is_empty() { "" } else { ", " };
-    format!("{rows}, {columns} ({by}{}{divider}{})", table.dialect, table.revision)
+    format!("{rows}, {columns} ({})", format_of(table))
 }
 
 /// Bytes stored and decoded; empty where they are not known.

@@ -15,6 +15,7 @@ use crate::session::{DirectoryDescription, EntryKind, Spot};
 use crate::source::Interrupt;
 use crate::table::Table;
 use crate::views::metadata::{Details, ShownAs, ShownMember};
+use crate::views::page::decoded;
 
 /// Most members of a kind that are shown of a group.
 const MOST_MEMBERS: usize = 20;
@@ -307,18 +308,9 @@ impl Tree<'_> {
         if table.selection.is_some() || table.repeats || table.rows == 0 {
             return String::new();
         }
-        let (mut stored, mut decoded, mut are_all, mut seen) = (0u64, 0u64, true, HashSet::new());
-        for column in &table.columns {
-            let width =
-                column.rows.as_ref().ok().and_then(|rows| Some(rows.stored_width()?.saturating_mul(rows.len())));
-            let own = column.dataset.as_ref().map(|dataset| {
-                if seen.insert(dataset.id) { directory.stored(dataset, self.interrupt) } else { Some(0) }
-            });
-            are_all &= width.is_some() && own.flatten().is_some();
-            decoded = decoded.saturating_add(width.unwrap_or(0));
-            stored = stored.saturating_add(own.flatten().unwrap_or(0));
-        }
-        bytes_in_words(stored, decoded, are_all)
+        let decoded = decoded(table);
+        let Some(stored) = directory.stored_bytes(usize::MAX, self.interrupt) else { return String::new() };
+        bytes_in_words(stored.bytes, decoded.unwrap_or(0), stored.are_all && decoded.is_some())
     }
 
     /// Writes a member that is no directory.

@@ -20,6 +20,9 @@ const MOST_BYTES: u64 = 64 << 10;
 /// Most characters of a cell; longer texts are cut.
 const MOST_CHARACTERS: usize = 200;
 
+/// Fewest digits behind the point of a float of 64 bits.
+const BEHIND: usize = 4;
+
 /// A cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Cell {
@@ -59,7 +62,7 @@ pub fn cells(rows: &dyn Rows, range: Range<u64>, interrupt: &Interrupt) -> Resul
     Ok(cells)
 }
 
-/// The text of the only value of an array; of a float, seven digits.
+/// The text of the only value of an array; of a float, seven digits or more.
 fn cell(array: ArrayRef) -> Cell {
     if array.is_empty() || array.logical_nulls().is_some_and(|nulls| nulls.is_null(0)) {
         return Cell::Missing;
@@ -67,7 +70,8 @@ fn cell(array: ArrayRef) -> Cell {
     if array.data_type().is_floating()
         && let Some(number) = super::values::reals(array.as_ref()).first()
     {
-        return Cell::Text(words::seven(*number));
+        let behind = if array.data_type() == &DataType::Float64 { BEHIND } else { 0 };
+        return Cell::Text(words::seven(*number, behind));
     }
     let is_instant = matches!(array.data_type(), DataType::Timestamp(..));
     match text(array) {
@@ -77,8 +81,8 @@ fn cell(array: ArrayRef) -> Cell {
     }
 }
 
-/// An instant without its zone and without trailing zeros: `2026-01-31 06:00:00.25`.
-fn instant(text: &str) -> String {
+/// An instant, as text formats write it, without its zone and without trailing zeros: `2026-01-31 06:00:00.25`.
+pub fn instant(text: &str) -> String {
     let text = text.trim_end_matches('Z').replace('T', " ");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }

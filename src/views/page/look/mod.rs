@@ -27,7 +27,7 @@ use crate::store::statistics::Summary;
 use crate::store::{Error, Rows, for_each_part};
 use crate::table::{Column, Table};
 use draw::Sampled;
-pub use edges::Cell;
+pub use edges::{Cell, instant};
 use sample::{Grain, Group};
 use values::Piece;
 pub(super) use values::{Form, Kind};
@@ -297,6 +297,14 @@ impl Look {
     /// # Errors
     /// [`Error::Interrupted`].
     pub fn of(table: &Table, statistics: bool, interrupt: &Interrupt) -> Result<Self, Error> {
+        Self::within(table, statistics, MOST_DECODED, interrupt)
+    }
+
+    /// As [`Look::of`], but decodes `most` bytes at most.
+    ///
+    /// # Errors
+    /// As [`Look::of`].
+    pub fn within(table: &Table, statistics: bool, most: u64, interrupt: &Interrupt) -> Result<Self, Error> {
         let edges = edges::ranges(table.rows);
         let asked = table.columns.iter().enumerate().map(|(at, column)| match at {
             0..MOST_PICTURES => Asked::of(table, column, statistics),
@@ -308,7 +316,7 @@ impl Look {
         let wishes = read
             .iter()
             .map(|(at, one)| (Grain::of(one.rows.as_ref(), &table.columns[*at].id), one.kind != Kind::Plain));
-        let groups = sample::plan(&wishes.collect::<Vec<_>>());
+        let groups = sample::plan(&wishes.collect::<Vec<_>>(), most);
         // Columns that lie in the same chunks are read together, while these are in memory.
         let parts = groups.iter().flat_map(|group| {
             let edges = (0..2).filter(|_| group.has_edges).map(Part::Edge);
@@ -444,7 +452,34 @@ impl Values {
     }
 }
 
+impl EdgeRows {
+    /// The first and the last values of the only column: `0, 1, 2, 3, 4, 5, … 98, 99`.
+    pub fn in_words(&self) -> String {
+        let cells = self.rows.iter().zip(self.cells.first().into_iter().flatten());
+        let (mut text, mut next) = (String::new(), 0);
+        for (row, cell) in cells {
+            text += match (next, *row > next) {
+                (0, _) => "",
+                (_, true) => ", … ",
+                (_, false) => ", ",
+            };
+            next = row + 1;
+            text += match cell {
+                Cell::Text(text) => text,
+                Cell::Missing => "missing",
+                Cell::Unread => "…",
+            };
+        }
+        text
+    }
+}
+
 impl ColumnLook {
+    /// Whether it shows how numbers, instants or lengths run over the rows.
+    pub fn has_band(&self) -> bool {
+        matches!(&self.picture, Ok(Picture { values: Values::Bars(bars), .. }) if bars.of != BarsOf::Bytes)
+    }
+
     /// Rows of the sample.
     pub fn sampled(&self) -> u64 {
         self.stretches.iter().map(|rows| rows.end - rows.start).sum()

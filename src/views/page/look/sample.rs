@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::{MOST_DECODED, STRETCH, STRETCHES};
+use super::{STRETCH, STRETCHES};
 use crate::catalogue::{ColumnId, ObjectId};
 use crate::store::Rows;
 use crate::store::decode::fixed_width;
@@ -91,8 +91,8 @@ pub struct Group {
 }
 
 /// Plans the reads of columns, each with a picture or without: all of them together decode no more than
-/// [`MOST_DECODED`]. The more costly columns share the bytes that a cheap one leaves.
-pub fn plan(wishes: &[(Grain, bool)]) -> Vec<Group> {
+/// `most` bytes. The more costly columns share the bytes that a cheap one leaves.
+pub fn plan(wishes: &[(Grain, bool)], most: u64) -> Vec<Group> {
     // Columns of one dataset are decoded together.
     let mut groups: Vec<(&Grain, bool, Vec<usize>)> = Vec::new();
     let mut shared: HashMap<&Grain, usize> = HashMap::new();
@@ -111,7 +111,7 @@ pub fn plan(wishes: &[(Grain, bool)]) -> Vec<Group> {
         true => grain.cost(&spread(grain.rows, grain.chunk, STRETCHES as u64, STRETCH)),
         false => grain.edges(),
     });
-    let (mut left, count) = (MOST_DECODED, groups.len());
+    let (mut left, count) = (most, groups.len());
     let planned = groups.into_iter().enumerate().map(|(done, (grain, pictured, members))| {
         let share = left / (count - done) as u64;
         let stretches = if pictured { grain.stretches(share) } else { Vec::new() };
@@ -163,6 +163,7 @@ fn within_chunk(start: u64, length: u64, chunk: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::MOST_DECODED;
     use super::*;
 
     fn grain(rows: u64, chunk: Option<u64>, width: u64, shared: Option<u64>) -> Grain {
@@ -205,7 +206,7 @@ mod tests {
         let mut wishes = vec![(grain(1_000_000_000, Some(30_000), 8, None), true); 20];
         wishes.push((grain(1_000, None, 8, None), true));
         wishes.push((grain(1_000_000_000, Some(1 << 20), 8, None), true));
-        let groups = plan(&wishes);
+        let groups = plan(&wishes, MOST_DECODED);
         let cost: u64 = groups.iter().map(|group| wishes[group.members[0]].0.cost(&group.stretches)).sum();
         assert!(cost <= MOST_DECODED, "{cost}");
         assert!(cost > MOST_DECODED * 3 / 4, "{cost}");
@@ -220,7 +221,7 @@ mod tests {
     #[test]
     fn columns_of_one_dataset_are_decoded_once() {
         let wishes = vec![(grain(10_000_000, Some(10_000), 100, Some(7)), true); 50];
-        let groups = plan(&wishes);
+        let groups = plan(&wishes, MOST_DECODED);
         // 64 chunks of 1 MB are 64 MB.
         assert_eq!((groups.len(), groups[0].members.len(), groups[0].stretches.len()), (1, 50, 64));
     }
@@ -228,9 +229,9 @@ mod tests {
     #[test]
     fn few_stretches_get_shorter() {
         // Rows of 64 KB: 64 stretches would be 4 GB.
-        let groups = plan(&[(grain(1_000_000, None, 64 << 10, None), true)]);
+        let groups = plan(&[(grain(1_000_000, None, 64 << 10, None), true)], MOST_DECODED);
         assert_eq!((groups[0].stretches.len(), groups[0].stretches[0].clone()), (16, 0..64));
-        let groups = plan(&[(grain(1_000_000, None, 64 << 20, None), true)]);
+        let groups = plan(&[(grain(1_000_000, None, 64 << 20, None), true)], MOST_DECODED);
         assert!(groups[0].stretches.is_empty());
     }
 }

@@ -6,6 +6,9 @@ use crate::calendar;
 /// Numbers from here on have no groups, since they would be too long.
 const LONG: u64 = 1_000_000_000_000_000;
 
+/// Smaller numbers have a power of ten.
+const LEAST_PLAIN: f64 = 1e-3;
+
 /// A whole number: `-1 204`.
 pub fn whole(number: i128) -> String {
     let sign = if number < 0 { "-" } else { "" };
@@ -29,21 +32,26 @@ pub fn real_within(number: f64, span: f64) -> String {
     if !(size.is_finite() && finest > 0.0 && finest.is_finite()) || size < finest * 1e4 || size >= 1e15 {
         return real(number);
     }
-    grouped(number, (-finest.log10().floor()).clamp(0.0, 9.0) as usize)
+    let behind = -finest.log10().floor();
+    if size < LEAST_PLAIN {
+        return power_of_ten(number, (behind + size.log10().floor()).clamp(2.0, 9.0) as usize);
+    }
+    grouped(number, behind.clamp(0.0, 9.0) as usize)
 }
 
-/// A number of seven digits, without groups: `12.01662`, as C's `%.7g`.
-pub fn seven(number: f64) -> String {
+/// A number of seven digits, without groups: `12.01662`, as C's `%.7g`. `behind`: fewest digits behind the point of a
+/// number below 10^11, such as an instant in seconds.
+pub fn seven(number: f64, behind: usize) -> String {
     let size = number.abs();
-    if size == 0.0 || !size.is_finite() || !(1e-4..1e7).contains(&size) {
-        let text = format!("{number:.6e}");
-        return match text.split_once('e') {
-            Some((digits, power)) if size > 0.0 && size.is_finite() => format!("{}e{power}", without_zeros(digits)),
-            _ => number.to_string(),
-        };
+    let plain = 1e-4..if behind > 0 { 1e11 } else { 1e7 };
+    match size {
+        _ if size == 0.0 || !size.is_finite() => number.to_string(),
+        _ if !plain.contains(&size) => power_of_ten(number, 6),
+        _ => {
+            let digits = ((6 - size.log10().floor() as i32).max(0) as usize).max(behind);
+            without_zeros(&format!("{number:.digits$}")).to_owned()
+        }
     }
-    let digits = (6 - size.log10().floor() as i32).max(0) as usize;
-    without_zeros(&format!("{number:.digits$}")).to_owned()
 }
 
 /// A number of four digits: `0.001036`, `29 459`, `1.23e-7`.
@@ -58,12 +66,17 @@ pub fn real(number: f64) -> String {
     if size == 0.0 {
         return "0".to_owned();
     }
-    if !(1e-3..1e6).contains(&size) {
-        let text = format!("{number:.2e}");
-        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
-        return format!("{}e{power}", without_zeros(digits));
+    if !(LEAST_PLAIN..1e6).contains(&size) {
+        return power_of_ten(number, 2);
     }
     grouped(number, (3 - size.log10().floor() as i32).max(0) as usize)
+}
+
+/// A number with a power of ten, with at most `digits` digits behind the point: `1.23e-7`.
+fn power_of_ten(number: f64, digits: usize) -> String {
+    let text = format!("{number:.digits$e}");
+    let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+    format!("{}e{power}", without_zeros(digits))
 }
 
 /// A number with at most `digits` digits behind the point, those before it in groups.
@@ -163,7 +176,13 @@ mod tests {
         // As C's %.7g.
         let numbers = [12.016_622_183, 0.1, 0.0, 1e7, -1.234_567_89e-9, 9_999_999.7, f64::INFINITY, f64::NAN, 100.0];
         let texts = ["12.01662", "0.1", "0", "1e7", "-1.234568e-9", "10000000", "inf", "NaN", "100"];
-        assert_eq!(numbers.map(seven), texts);
+        assert_eq!(numbers.map(|number| seven(number, 0)), texts);
+        // As C's %.4f, without zeros at the end.
+        let numbers = [1_679_102_554.814_31, -12_345_678.0, 0.1, 99_999_999_999.96, 1.5e11];
+        assert_eq!(
+            numbers.map(|number| seven(number, 4)),
+            ["1679102554.8143", "-12345678", "0.1", "99999999999.96", "1.5e11"]
+        );
     }
 
     #[test]
@@ -174,6 +193,8 @@ mod tests {
         assert_eq!([0.0, 1e9, f64::MAX].map(|span| real_within(5.432_109_8, span)), ["5.432", "5.432", "5.432"]);
         assert_eq!(real_within(1.000_000_123, 1e-7), "1.000000123");
         assert_eq!(real_within(f64::INFINITY, 1.0), "∞");
+        let texts = [9.623_45e-8, -1.04e-7, 0.0].map(|number| real_within(number, 8e-9));
+        assert_eq!(texts, ["9.6235e-8", "-1.04e-7", "0"]);
     }
 
     #[test]
