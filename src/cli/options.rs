@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bstr::ByteSlice;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
+use clap::{Args, ColorChoice, ValueEnum};
 
 use super::{Error, reporting};
 use crate::dialects::{Dialects, Tables};
@@ -178,6 +178,21 @@ pub(super) enum TimeDisplay {
     Utc,
     /// As the numbers stored
     Numbers,
+}
+
+/// The option for colours.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct ColourOption {
+    /// When text has colours. `auto`: on a terminal, unless `NO_COLOR` is set; with `CLICOLOR_FORCE` anywhere
+    #[arg(
+        id = "color",
+        long = "color",
+        value_name = "auto|always|never",
+        value_enum,
+        default_value_t = ColorChoice::Auto,
+        hide_possible_values = true
+    )]
+    pub when: ColorChoice,
 }
 
 /// The option for NaN.

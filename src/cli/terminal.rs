@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
+use clap::ColorChoice;
 use unicode_width::UnicodeWidthChar;
 
 use crate::views::printable;
@@ -52,11 +53,17 @@ impl Ink {
 pub(super) type Inked<'a> = [(Ink, Cow<'a, str>)];
 
 impl Terminal {
-    /// Describes standard output. Elsewhere than on a terminal, lines are as long as `COLUMNS` says.
-    pub fn of_output() -> Self {
+    /// Describes standard output; the user chooses colours. Elsewhere than on a terminal, lines are as long as `COLUMNS`
+    /// says.
+    pub fn of_output(colours: ColorChoice) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let columns = if is_terminal { Some(columns_of(io::stdout())) } else { columns_given() };
-        Self { columns, is_terminal, has_colours: are_colours_wanted(is_terminal), has_unicode: is_utf8() }
+        let has_colours = match colours {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => are_colours_wanted(is_terminal),
+        };
+        Self { columns, is_terminal, has_colours, has_unicode: is_utf8() }
     }
 
     /// Escapes characters that the terminal does not show.

@@ -144,6 +144,10 @@ fn colours_are_for_terminals() {
     assert_eq!(on_terminal(80, &line, &[("TERM", "dumb")]), plain);
     assert_eq!(run(&line, &[("CLICOLOR_FORCE", "1")]).0, coloured);
     assert_eq!(run(&line, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).0, plain);
+    // The command line counts more than the environment.
+    let line = |when| ["head", &file, "--rows=1", "--color", when];
+    assert_eq!(run(&line("always"), &[("NO_COLOR", "1")]).0, coloured);
+    assert_eq!(on_terminal(80, &line("never"), &[("CLICOLOR_FORCE", "1")]), plain);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use self::lines::Lines;
 use self::tree::{Seen, Tree};
 use crate::cli::Error;
-use crate::cli::options::{NanOption, ShownTimes};
+use crate::cli::options::{ColourOption, NanOption, ShownTimes};
 use crate::cli::place::{NamedPlaces, Place, RequestedPlace};
 use crate::cli::progress::{Out, Watched};
 use crate::cli::signals::INTERRUPTED;
@@ -67,6 +67,9 @@ pub(in crate::cli) struct Arguments {
     all: bool,
 
     #[command(flatten)]
+    colours: ColourOption,
+
+    #[command(flatten)]
     named: NamedPlaces,
 
     #[command(flatten)]
@@ -79,7 +82,7 @@ pub(in crate::cli) struct Arguments {
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let (times, nan) = (arguments.shown_times.are_instants(), arguments.nan.policy());
     let settings = Settings { times, nan, most_described: MOST_DESCRIBED, ..Settings::default() };
-    let terminal = Terminal::of_output();
+    let terminal = Terminal::of_output(arguments.colours.when);
     arguments.named.each(&settings, ("looking", 1), |asked, watched| {
         let interrupt = &watched.interrupt;
         if arguments.page.html {

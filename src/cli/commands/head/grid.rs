@@ -18,6 +18,9 @@ const MOST_HEADING: usize = 20;
 /// # Errors
 /// If the request was interrupted.
 pub(super) fn text(sample: &Sample<'_>) -> Result<(String, Vec<Cells>), Error> {
+    if sample.columns.is_empty() {
+        return Ok(Default::default());
+    }
     let (columns, first) = chosen(sample)?;
     let is_whole = columns.len() == sample.columns.len();
     let widths = widths(&columns, sample.terminal, is_whole);

@@ -13,7 +13,7 @@ use clap::Args;
 
 use crate::activity::words::{bytes, count, counted};
 use crate::cli::Error;
-use crate::cli::options::{NanOption, ReadingOptions, ShownTimes};
+use crate::cli::options::{ColourOption, NanOption, ReadingOptions, ShownTimes};
 use crate::cli::place::{Place, short_name};
 use crate::cli::progress::{Out, Watched};
 use crate::cli::rows::OutputOptions;
@@ -24,6 +24,7 @@ use crate::session::Settings;
 use crate::source::Interrupt;
 use crate::store::{self, Rows};
 use crate::table::{Column, Table, arrow_name};
+use crate::views::page::instant;
 use crate::views::printable;
 use crate::views::text::{TextFormat, TextLayout};
 
@@ -43,7 +44,7 @@ const NULL: &str = "NULL";
 ///
 /// Columns for which there is no room are left out in their middle. Where standard output is no terminal, lines are as
 /// long as `COLUMNS` says, else of any length. NULL is a missing value; a text that reads NULL is quoted. `hepfs query
-/// TABLE 'limit 10'` writes the same rows as CSV, JSON, Parquet or Arrow.
+/// TABLE 'limit 10'` writes the same rows as CSV; with `--format` as JSON, Parquet or Arrow.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs head run.h5:run_042\n  \
     hepfs head run.h5:run_042 --columns ts,energy --rows 20\n  hepfs head run.h5:run_042 --rows 1 --vertical")]
@@ -63,6 +64,9 @@ pub(in crate::cli) struct Arguments {
     /// A block of lines for each row, a line for each column
     #[arg(long)]
     vertical: bool,
+
+    #[command(flatten)]
+    colours: ColourOption,
 
     #[command(flatten)]
     reading: ReadingOptions,
@@ -93,8 +97,9 @@ fn show(arguments: &Arguments, watched: &Watched) -> Result<ExitCode, Error> {
     let wanted = OutputOptions { columns: arguments.columns.clone(), format: None }.of_table(&table, &[]);
     wanted.check(&table)?;
     let columns: Vec<&Column> = wanted.chosen(&table).into_iter().filter(|column| column.in_table).collect();
-    let terminal = Terminal::of_output();
-    let sample = Sample { columns: &columns, rows: arguments.rows.min(table.rows), terminal: &terminal, watched };
+    let terminal = Terminal::of_output(arguments.colours.when);
+    let rows = if columns.is_empty() { 0 } else { arguments.rows.min(table.rows) };
+    let sample = Sample { columns: &columns, rows, terminal: &terminal, watched };
     let (text, shown) = if arguments.vertical { records::text(&sample, table.rows)? } else { grid::text(&sample)? };
     let footer = footer(&table, &sample, shown.len());
     let mut out = Out::new();
@@ -205,8 +210,11 @@ impl Sample<'_> {
             let rendered = layout.render(&[array.slice(row, 1)], &mut text);
             rendered.map_err(|error| store::Error::unsupported(String::new(), error))?;
             // A list may be longer than any line.
-            let beginning = &text[..text.len().min(4 * LONGEST)];
-            let value = self.terminal.shown(&String::from_utf8_lossy(beginning));
+            let beginning = String::from_utf8_lossy(&text[..text.len().min(4 * LONGEST)]);
+            let value = match array.data_type() {
+                DataType::Timestamp(..) => instant(&beginning),
+                _ => self.terminal.shown(&beginning),
+            };
             let is_clear = !value.trim_matches(' ').is_empty() && value.trim_matches(' ').len() == value.len();
             let value = if is_clear && value != NULL { value } else { format!("\"{value}\"") };
             values.push(Some(self.terminal.clipped(&value, LONGEST).into_owned()));

@@ -15,8 +15,11 @@ use crate::cli::terminal::{Ink, Inked, Terminal, width};
 use crate::table::{Column, Table, arrow_name};
 use crate::views::page::{BarsOf, ColumnLook, Labels, Look, Plain, Scale, Stretch, Values};
 
-/// Characters of the bars: fewer on a narrow terminal, down to the second number.
-const BARS: [usize; 2] = [32, 8];
+/// Characters of the bars: fewer on a narrow terminal, down to the second number; down to the third for notes.
+const BARS: [usize; 3] = [32, 8, 12];
+
+/// Columns of the terminal that bars leave to notes: those of `≈ 2.1 % missing`, and blanks before it.
+const FOR_NOTES: usize = 18;
 
 /// Characters of the line over the rows.
 const STEPS: usize = 16;
@@ -153,7 +156,10 @@ impl Drawing<'_> {
         let (ends, picture): ([String; 2], Shape) = match &look.picture {
             Ok(picture) => match &picture.values {
                 Values::Bars(bars) => {
-                    notes.extend((bars.outside > 0).then(|| format!("{} beyond", count(bars.outside))));
+                    let all = bars.counts.iter().sum::<u64>() + bars.outside;
+                    let is_exact = look.is_whole || bars.rises;
+                    let outside = || format!("{}{} outside", about(is_exact), share([bars.outside, all]));
+                    notes.extend((bars.outside > 0).then(outside));
                     notes.extend((bars.scale == Scale::Log).then(|| "logarithmic".to_owned()));
                     notes.extend(match bars.of {
                         BarsOf::Lengths => Some("by length".to_owned()),
@@ -201,6 +207,10 @@ impl Drawing<'_> {
             widths.steps = 0;
         }
         widths.bars = widths.bars.saturating_sub(widths.all().saturating_sub(columns)).max(BARS[1]);
+        let notes = lines.iter().map(|line| width(&line.notes)).max().filter(|notes| *notes > 0);
+        let for_notes = notes.map_or(0, |notes| (notes + 3).min(FOR_NOTES));
+        let lacking = (widths.all() + for_notes).saturating_sub(columns);
+        widths.bars = widths.bars.saturating_sub(lacking).max(BARS[2].min(widths.bars));
         widths
     }
 
@@ -221,14 +231,19 @@ impl Drawing<'_> {
                     .take(widths.steps)
                     .map(|height| height.map_or(' ', |height| self.block(height)))
                     .collect();
-                let behind = if steps.is_empty() { String::new() } else { format!("{after}   ") };
+                let behind = match (steps.is_empty(), line.notes.is_empty()) {
+                    (false, _) => format!("{after}   "),
+                    (true, false) => after,
+                    (true, true) => String::new(),
+                };
                 parts.push((Ink::Plain, format!("  {before}{least} {bars} {greatest}{behind}{steps}").into()));
             }
             Shape::Text(text) => {
                 // Notes stand below each other.
                 let room = (widths.before_steps() + widths.steps).saturating_sub(widths.before_picture());
-                let text = self.terminal.clipped(text, if line.notes.is_empty() { usize::MAX } else { room });
-                let blank = " ".repeat(room.saturating_sub(width(&text)));
+                let has_notes = !line.notes.is_empty();
+                let text = self.terminal.clipped(text, if has_notes { room } else { usize::MAX });
+                let blank = if has_notes { " ".repeat(room.saturating_sub(width(&text))) } else { String::new() };
                 parts.push((Ink::Plain, format!("{text}{blank}").into()));
                 parts.insert(parts.len() - 1, (Ink::Plain, "  ".into()));
             }
@@ -333,7 +348,7 @@ fn dated(shown: &str, least: &str) -> String {
     // `2026-` before month and day, `2026-01-31 ` before hours and minutes.
     let whole = [5, 11].into_iter().find_map(|at| {
         let (before, rest) = least.split_at_checked(at)?;
-        rest.starts_with(shown.get(..5)?).then(|| format!("{before}{shown}"))
+        rest.starts_with(shown.get(..5)?).then(|| format!("{before}{}", shown.trim_end_matches(".000")))
     });
     whole.unwrap_or_else(|| shown.to_owned())
 }
@@ -406,6 +421,7 @@ mod tests {
         let least = "2026-01-31 06:00:12.5";
         assert_eq!(dated("06:00", least), "2026-01-31 06:00");
         assert_eq!(dated("01-31 06:00", least), "2026-01-31 06:00");
+        assert_eq!(dated("06:00:12.000", least), "2026-01-31 06:00:12");
         assert_eq!(dated("2026-01-31", least), "2026-01-31");
         // The axis begins elsewhere, or nothing is known.
         assert_eq!(dated("07:00", least), "07:00");
