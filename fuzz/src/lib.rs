@@ -1,14 +1,20 @@
 //! Shared by the fuzz targets: bytes become a filter with its parameters and a stored chunk, a heap, a chunk index.
 
-use arrow_array::Array;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
-use hepfs::catalogue::{Chunk, Datatype, Filter, ReferenceKind};
+use hepfs::catalogue::{Chunk, ColumnId, Datatype, Filter, ObjectId, ReferenceKind};
 use hepfs::codec::structure::heap::HeapWidths;
 use hepfs::codec::{Pipeline, Scratch};
 use hepfs::h5::ListedChunks;
-use hepfs::store::Unresolved;
+use hepfs::source::Interrupt;
 use hepfs::store::decode::{self, HeapBytes, Objects, Oddities, Resolve, Weigher};
 use hepfs::store::statistics::{ScalarKind, encoded_again};
+use hepfs::store::{ChunkDecoding, Error, Facts, RowRange, Rows, StoredBytes, StoredFacts, Unresolved};
+use hepfs::table::{Column, Table};
+use hepfs::views::page::{Details, Found, GroupPage, Look, Member, MemberKind, Members, PagePlace, Room, TablePage};
+use hepfs::views::png::{Colours, PicturedArray};
 
 pub use hepfs::store::decode::region;
 
@@ -16,20 +22,117 @@ pub use hepfs::store::decode::region;
 const LARGEST: u64 = 1 << 20;
 
 /// Decodes elements with the heap behind them, if they take little: the array must be sound, and as large as was said.
-pub fn elements(datatype: &Datatype, count: usize, bytes: &[u8]) {
-    let length = usize::try_from(datatype.size).ok().and_then(|size| size.checked_mul(count));
-    let Some((elements, heap)) = length.and_then(|length| bytes.split_at_checked(length)) else { return };
+/// Returns the array and the elements.
+pub fn elements<'a>(datatype: &Datatype, count: usize, bytes: &'a [u8]) -> Option<(ArrayRef, &'a [u8])> {
+    let length = usize::try_from(datatype.size).ok()?.checked_mul(count)?;
+    let (elements, heap) = bytes.split_at_checked(length)?;
     let heap = HeapBytes(heap);
     let weigher = Weigher::new(datatype, bytes.len() as u64);
     let weight = weigher.weight_of_all(elements, datatype.size, LARGEST, &heap);
     if weight > LARGEST {
-        return;
+        return None;
     }
     let mut oddities = Oddities::new();
-    let Ok(array) = decode::decode(datatype, Buffer::from(elements), count, &heap, &mut oddities) else { return };
+    let array = decode::decode(datatype, Buffer::from(elements), count, &heap, &mut oddities).ok()?;
     assert_eq!((array.len(), array.data_type()), (count, &decode::arrow_type(datatype)));
     array.to_data().validate_full().expect("an array that is sound");
     assert!(oddities.iter().all(|(_, row)| row < count.max(1) as u64 * LARGEST));
+    Some((array, elements))
+}
+
+/// Decoded elements as rows.
+#[derive(Debug)]
+struct Elements {
+    array: ArrayRef,
+    facts: Facts,
+    stored: Vec<u8>,
+}
+
+impl Rows for Elements {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
+        Ok(self.array.slice(range.start as usize, (range.end - range.start) as usize))
+    }
+
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        self.facts.stored.width.map(|_| self as _)
+    }
+}
+
+impl StoredBytes for Elements {
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        out.extend_from_slice(&self.stored[offset as usize..][..length]);
+        Ok(())
+    }
+}
+
+/// The page of a table of one column of these elements, and that of its group: as long as they say before any element
+/// is read, and no text of the file is markup. The picture of the elements in lines of `width` is no longer than said.
+pub fn page(datatype: Datatype, [name, text]: [&str; 2], (count, width): (usize, usize), bytes: &[u8]) {
+    let Some((array, stored)) = elements(&datatype, count, bytes) else { return };
+    let facts = Facts {
+        nullable: array.is_nullable(),
+        stored: StoredFacts::of(Arc::new(datatype.clone()), ChunkDecoding::default()),
+        ..Facts::new(count as u64, array.data_type().clone())
+    };
+    let rows: Arc<dyn Rows> = Arc::new(Elements { array, facts, stored: stored.to_vec() });
+    let id = ColumnId::whole(ObjectId { file: 0, address: 0 });
+    let mut column = Column::new(name.into(), name.to_owned(), id, Ok(rows.clone()), Arc::default());
+    (column.meaning.units, column.meaning.description) = (Some(text.to_owned()), Some(text.to_owned()));
+    let table = Arc::new(Table { rows: count as u64, columns: vec![column], ..Table::empty(name, "fuzz") });
+    let place = PagePlace {
+        above: vec![(name.to_owned(), Some(name.into()))],
+        name: name.to_owned(),
+        source: text.into(),
+        path: name.into(),
+        mounted: Some(name.into()),
+        files: vec![(name.into(), text.to_owned()), ("table.parquet".into(), String::new())],
+        ..PagePlace::default()
+    };
+    let interrupt = Interrupt::new();
+    let mut look = Look::of(&table, true, &interrupt).expect("a look");
+    let page = TablePage::new(table, place.clone(), Members::default());
+    sound(&page.render(&look, None, &Found::default()), page.size(), [name, text]);
+    let shape = [(count / width.max(1)) as u64, width as u64];
+    let array = PicturedArray::new(&shape, None, &rows, None);
+    let longest = PicturedArray::longest(&shape, &datatype);
+    let picture = array.and_then(|array| array.picture(&Colours::default(), 1 << 20, &interrupt).expect("a picture"));
+    assert!(picture.as_ref().is_none_or(|picture| picture.png.len() <= longest));
+    let array = |room| Member {
+        name: name.to_owned(),
+        link: Some(text.into()),
+        kind: MemberKind::Array {
+            type_name: text.to_owned(),
+            shape: shape.to_vec(),
+            units: Some(text.to_owned()),
+            description: Some(name.to_owned()),
+            room,
+            files: vec![name.into()],
+        },
+    };
+    let members = vec![array(Room::Picture(longest)), array(Room::Values), array(Room::Trace)];
+    let page = GroupPage::new(place, Members::new(members, 0, 3, true), Arc::default());
+    let details = vec![
+        picture.map_or(Details::Nothing, Details::Picture),
+        Details::Values(look.edges.in_words()),
+        Details::Trace(Box::new(look.columns.remove(0))),
+    ];
+    sound(&page.render(&Found { details, ..Found::default() }), page.size(), [name, text]);
+}
+
+/// Checks the size of a page, and that no text is markup on it.
+fn sound(page: &[u8], size: u64, texts: [&str; 2]) {
+    assert_eq!(page.len() as u64, size);
+    let page = std::str::from_utf8(page).expect("UTF-8");
+    assert!(!page.chars().any(|character| character.is_control() && character != '\n'));
+    let body = page.split_once("</style>").map_or("", |(_, body)| body);
+    // A text that a page may have by itself proves nothing.
+    for text in texts.into_iter().filter(|text| text.len() > 12 && text.contains(['<', '"', '\''])) {
+        assert!(!body.contains(text), "{text:?} as it is");
+    }
 }
 
 /// References of a width, with the collection that they lead into behind them.
