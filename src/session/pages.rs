@@ -40,10 +40,11 @@ const MOST_DECODED: u64 = 64 << 20;
 /// Most elements of an array that are shown as values, not as a picture.
 const FEW: u64 = 8;
 
-/// Most tables further down on the page of a source and on that of a group, as far as the source can have so many:
-/// few tables take less than these bytes.
+/// Most tables further down on the page of a source, on that of a group, and for each directory there, as far as the
+/// source can have so many: few tables take less than these bytes.
 const MOST_BELOW_SOURCE: u64 = 1000;
 const MOST_BELOW_GROUP: u64 = 100;
+const MOST_BELOW_DIRECTORY: u64 = 64;
 const BYTES_OF_TABLE: u64 = 1024;
 
 /// Most names of a directory to look for directories, and deepest directory to enter.
@@ -51,7 +52,7 @@ const MOST_LISTED: usize = 10_000;
 const DEEPEST: usize = 64;
 
 /// Most datasets of a group's tables whose bytes its page counts.
-const MOST_COUNTED: usize = 1000;
+const MOST_COUNTED: usize = 400;
 
 /// Most tables of a group whose times its page shows: each costs two reads.
 const MOST_TIMED: usize = 100;
@@ -97,11 +98,9 @@ impl Spot {
         let mut rooms = Rooms::default();
         let is_mounted = place.mounted.is_some();
         let members = listed.iter().map(|member| rooms.member(member, is_mounted)).collect();
-        let below = match opened.opening().source().identity().size / BYTES_OF_TABLE {
-            _ if !self.has_directories(interrupt)? => 0,
-            tables if is_source => tables.min(MOST_BELOW_SOURCE),
-            tables => tables.min(MOST_BELOW_GROUP),
-        };
+        let size = opened.opening().source().identity().size;
+        let most = if is_source { MOST_BELOW_SOURCE } else { MOST_BELOW_GROUP };
+        let below = (self.entered(interrupt)? * MOST_BELOW_DIRECTORY).min(size / BYTES_OF_TABLE).min(most);
         let members = Members::new(members, more, below as usize, is_mounted);
         if let Some(table) = table {
             place.files = files_of_table(self, table, interrupt)?;
@@ -111,10 +110,11 @@ impl Spot {
         Ok(Page::Group(GroupPage::new(place, members, contents.attributes.clone()), listed))
     }
 
-    /// Whether there is a directory among its first names besides those that show the table itself.
-    fn has_directories(&self, interrupt: &Interrupt) -> Result<bool, Error> {
+    /// Directories that a walk enters, as far as they make a difference for the room on a page.
+    fn entered(&self, interrupt: &Interrupt) -> Result<u64, Error> {
         let children = self.children(interrupt)?;
-        Ok(children.iter().take(MOST_LISTED).any(|entry| is_entered(&entry)))
+        let entered = children.iter().take(MOST_LISTED).filter(is_entered);
+        Ok(entered.take((MOST_BELOW_SOURCE / MOST_BELOW_DIRECTORY) as usize + 1).count() as u64)
     }
 }
 

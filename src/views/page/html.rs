@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bstr::ByteSlice;
 use sha2::{Digest, Sha256};
 
 use crate::views::printable;
@@ -93,6 +94,13 @@ impl Html {
         self.text.extend(std::iter::repeat_n(' ', spaces));
         self.text.push_str("-->");
         self.text.into_bytes()
+    }
+
+    /// Removes the padding from a page that is no file of a mount.
+    pub fn trim(page: &mut Vec<u8>) {
+        if let Some(end) = page.rfind(b"<!--").filter(|_| page.ends_with(b"-->")) {
+            page.truncate(end);
+        }
     }
 
     /// Writes the beginning of a page. `images`: whether it has pictures as PNG.
@@ -189,6 +197,9 @@ mod tests {
             assert_eq!(page(Some(data)).size(), size);
             assert_eq!(String::from_utf8(page(Some(data)).padded()).unwrap(), begins);
             assert_eq!(page(Some(data)).padded().len(), size);
+            let mut trimmed = page(Some(data)).padded();
+            Html::trim(&mut trimmed);
+            assert_eq!(trimmed, page(Some(data)).text.into_bytes());
         }
     }
 }

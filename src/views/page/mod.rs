@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::BString;
 
-use html::Html;
+pub use html::Html;
 
 pub use about::{DESCRIPTIONS, Stored, decoded, format_of, kept_as, stated};
 pub use group::GroupPage;

@@ -13,7 +13,7 @@ use crate::cli::rows::Output;
 use crate::session;
 use crate::session::pages::PageAt;
 use crate::source::Interrupt;
-use crate::views::page::source_name;
+use crate::views::page::{Html, source_name};
 
 /// Options of a page.
 #[derive(Debug, Args)]
@@ -53,5 +53,8 @@ fn page_of(place: &Place, interrupt: &Interrupt) -> Result<Vec<u8>, session::Err
     above.pop();
     let above = above.into_iter().map(|name| (name, None)).collect();
     let page = place.spot.page(PageAt { path: path.into(), above, ..PageAt::default() }, interrupt)?;
-    page.render(&place.spot, true, interrupt)
+    let mut page = page.render(&place.spot, true, interrupt)?;
+    // Only in a mount a size is said beforehand.
+    Html::trim(&mut page);
+    Ok(page)
 }
