@@ -14,6 +14,9 @@ use crate::views::metadata::{attribute_value, attributes_value};
 /// Attributes that describe an object.
 pub const DESCRIPTIONS: [&str; 4] = ["description", "long_name", "title", "comment"];
 
+/// Attributes that describe a table or a group, in a line below its name.
+const HEADINGS: [&str; 4] = ["title", "description", "long_name", "comment"];
+
 /// Most bytes of a description.
 pub(super) const MOST_DESCRIPTION: usize = 600;
 
@@ -76,16 +79,23 @@ pub fn decoded(table: &Table) -> Option<u64> {
 
 /// Writes the text in which an object describes itself, if it does.
 pub fn described(attributes: &[Attribute], out: &mut Html) {
-    if let Some(text) = stated(attributes, &DESCRIPTIONS) {
+    if let Some(text) = stated(attributes, &HEADINGS) {
         out.raw("<p class=sub><q class=n>").text(&one_line(&text), MOST_DESCRIPTION).raw("</q></p>\n");
     }
 }
 
-/// The text of the first attribute that has one of these names, in any case. `None`: no such attribute, or an empty one.
+/// The text of the attribute that has the first of these names, in any case. `None`: no such attribute, or an empty one.
 pub fn stated(attributes: &[Attribute], names: &[&str]) -> Option<String> {
-    let mut attributes = attributes.iter();
-    let found = attributes.find(|one| names.iter().any(|name| one.name.eq_ignore_ascii_case(name.as_bytes())))?;
-    let text = match attribute_value(found) {
+    let mut found = names.iter().filter_map(|name| {
+        let mut attributes = attributes.iter();
+        attributes.find(|one| one.name.eq_ignore_ascii_case(name.as_bytes()))
+    });
+    found.find_map(text_of)
+}
+
+/// The text of an attribute. `None`: it is none, or empty.
+fn text_of(attribute: &Attribute) -> Option<String> {
+    let text = match attribute_value(attribute) {
         Value::String(text) => Some(text),
         Value::Array(texts) => match texts.as_slice() {
             [Value::String(text)] => Some(text.clone()),
