@@ -93,7 +93,7 @@ pub fn stated(attributes: &[Attribute], names: &[&str]) -> Option<String> {
     found.find_map(text_of)
 }
 
-/// The text of an attribute. `None`: it is none, or empty.
+/// The text of an attribute. `None`: no text, or an empty one.
 fn text_of(attribute: &Attribute) -> Option<String> {
     let text = match attribute_value(attribute) {
         Value::String(text) => Some(text),

@@ -158,8 +158,9 @@ impl Drawing<'_> {
                 Values::Bars(bars) => {
                     let all = bars.counts.iter().sum::<u64>() + bars.outside;
                     let is_exact = look.is_whole || bars.rises;
-                    let outside = || format!("{}{} outside", about(is_exact), share([bars.outside, all]));
-                    notes.extend((bars.outside > 0).then(outside));
+                    if bars.outside > 0 {
+                        notes.push(format!("{}{} outside", about(is_exact), share([bars.outside, all])));
+                    }
                     notes.extend((bars.scale == Scale::Log).then(|| "logarithmic".to_owned()));
                     notes.extend(match bars.of {
                         BarsOf::Lengths => Some("by length".to_owned()),
