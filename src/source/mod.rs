@@ -7,6 +7,7 @@
 //! Reads of files use `pread`, never `mmap`: a file that is truncated under a mapping kills the process with `SIGBUS`,
 //! while a short `pread` is an error like any other.
 
+mod descriptors;
 pub mod holders;
 mod identity;
 mod interrupt;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 use local::LocalFile;
 use remote::RemoteSource;
 
+pub use descriptors::{are_too_many_open, most_open};
 pub use identity::{Identity, ObjectVersion, SourceState};
 pub use interrupt::{Interrupt, Interrupted};
 pub use lease::ReadLease;

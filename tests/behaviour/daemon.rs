@@ -349,6 +349,29 @@ fn few_descriptors_are_enough_or_named() {
     assert!(failed.is_empty() || errors.contains("`ulimit -n` is too small"), "{errors}");
 }
 
+/// Files that were looked at close before descriptors run out: the kernel is asked to forget their names.
+#[test]
+fn more_files_than_descriptors_are_read_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let [mountpoint, files] = ["mnt", "files"].map(|name| folder.path().join(name));
+    let _unmount = Unmount(mountpoint.clone());
+    for path in [&mountpoint, &files] {
+        fs::create_dir(path).unwrap();
+    }
+    for at in 0..400 {
+        fs::copy(data("units.h5"), files.join(format!("{at}.h5"))).unwrap();
+    }
+    assert!(mount_within("-n 256", &files, &mountpoint).status.success());
+    let parts: Vec<_> =
+        fs::read_dir(mountpoint.join(".datasets/t")).unwrap().map(|part| part.unwrap().path()).collect();
+    assert_eq!(parts.len(), 400);
+    let tables = (0..400).map(|at| mountpoint.join(format!("{at}.h5/t/table.parquet")));
+    for table in tables.chain(parts.iter().map(|part| part.join("part-0.parquet"))) {
+        assert!(fs::read(&table).unwrap_or_else(|error| panic!("{}: {error}", table.display())).ends_with(b"PAR1"));
+    }
+    assert_eq!(fs::read_to_string(mountpoint.join(".hepfs/errors")).unwrap(), "");
+}
+
 /// An address space of 3 GB is enough, and of one that has no room for threads it is said how much there must be.
 #[test]
 fn a_small_address_space_is_enough_or_named() {

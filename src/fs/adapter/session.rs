@@ -7,9 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, bounded};
 use fuser::{Config, INodeNo, Notifier, Session, SessionACL};
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{getegid, geteuid};
 
@@ -22,8 +24,11 @@ use crate::fs::node::NodeRef;
 use crate::fs::options::MountOptions;
 use crate::fs::pool::{Lane, Pool, Reply};
 use crate::fs::service::{KnownName, ROOT, Service};
-use crate::source::StatMemo;
+use crate::source::{self, StatMemo};
 use crate::store::cores;
+
+/// Least time between two trims for the sake of sources.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Sends notifications to the kernel; empty until the session runs.
 pub struct Connection {
@@ -31,6 +36,8 @@ pub struct Connection {
     notifier: OnceLock<Notifier>,
     device: OnceLock<Device>,
     trimming: Arc<AtomicBool>,
+    /// When the last trim for the sake of sources began.
+    trimmed: Mutex<Option<Instant>>,
 }
 
 /// Keeps [`Connection::trimming`] true while a trim runs, panics included.
@@ -49,7 +56,13 @@ impl Reply for () {
 
 impl Connection {
     fn new(known_names: usize) -> Self {
-        Self { known_names, notifier: OnceLock::new(), device: OnceLock::new(), trimming: Arc::default() }
+        Self {
+            known_names,
+            notifier: OnceLock::new(),
+            device: OnceLock::new(),
+            trimming: Arc::default(),
+            trimmed: Mutex::default(),
+        }
     }
 
     /// The descriptor of the session, once it runs.
@@ -57,15 +70,35 @@ impl Connection {
         self.device.get()
     }
 
+    /// Whether the last trim for the sake of sources was [`PAUSE`] ago: it closes none that programs hold open, so each
+    /// lookup would begin another.
+    fn has_paused(&self) -> bool {
+        let mut trimmed = self.trimmed.lock();
+        let has_paused = trimmed.is_none_or(|trimmed| trimmed.elapsed() >= PAUSE);
+        if has_paused {
+            *trimmed = Some(Instant::now());
+        }
+        has_paused
+    }
+
     /// Asks the kernel to forget the oldest names if it knows too many, until three quarters of the limit remain.
-    /// Without this, a walk through selections would never end.
+    /// Without this, a walk through selections would never end. If too many sources are open, half of the names remain:
+    /// a source closes with the last of its names.
     pub fn trim(&self, service: &Service, pool: &Pool) {
-        if service.inodes().len() <= self.known_names || self.trimming.swap(true, Ordering::Acquire) {
+        let known = service.inodes().len();
+        let kept = if known > self.known_names {
+            self.known_names / 4 * 3
+        } else if source::are_too_many_open() && self.has_paused() {
+            known / 2
+        } else {
+            return;
+        };
+        if self.trimming.swap(true, Ordering::Acquire) {
             return;
         }
         let guard = Trimming(self.trimming.clone());
         let Some(notifier) = self.notifier.get().cloned() else { return };
-        let names = service.inodes().oldest(self.known_names / 4 * 3);
+        let names = service.inodes().oldest(kept);
         // Not on a session thread: the kernel may need an answer from us before it lets go.
         pool.run(Lane::Slow, pool.ticket(0, (), None), move |_| {
             let _guard = guard;

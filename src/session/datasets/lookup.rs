@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use bstr::BString;
 use lru::LruCache;
 use parking_lot::Mutex;
-use rustix::process::{Resource, getrlimit};
 
 use super::names::{WITHIN, component};
 use crate::session::Error;
@@ -15,7 +14,7 @@ use crate::session::contents::Contents;
 use crate::session::directory::Directory;
 use crate::session::listing::{Child, DirectoryPlace, ListingEntry, ShownArray};
 use crate::session::sources::FileRoot;
-use crate::source::Interrupt;
+use crate::source::{self, Interrupt};
 use crate::table::{Single, SingleForm, Table};
 
 /// Deepest nesting of tables within tables.
@@ -27,7 +26,7 @@ const MOST_MEMBERS: usize = 100_000;
 /// A column takes about as much memory as this many members.
 const COLUMN: usize = 8;
 
-/// Most files kept open, and at most a quarter of the descriptors that the process may have.
+/// Most files kept open, and at most half of [`source::most_open`].
 const MOST_FILES: usize = 1024;
 
 /// For this long, a file looked into makes no room for another.
@@ -139,8 +138,7 @@ struct Kept {
 
 impl Default for Kept {
     fn default() -> Self {
-        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4;
-        let most = MOST_FILES.min(usize::try_from(descriptors).unwrap_or(MOST_FILES));
+        let most = MOST_FILES.min(source::most_open() / 2);
         Self { files: LruCache::unbounded(), members: 0, most, is_closing: false }
     }
 }

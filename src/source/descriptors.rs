@@ -1,0 +1,43 @@
+//! Counts the open sources: the descriptors of a process are limited.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::process::{Resource, getrlimit};
+
+/// A quarter of the descriptors that the process may have: a source whose worker runs takes two more, and pipes,
+/// sockets and folders need some as well.
+static MOST: LazyLock<usize> = LazyLock::new(|| {
+    let limit =
+        getrlimit(Resource::Nofile).current.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    limit / 4
+});
+
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// A source that is open until this is dropped.
+#[derive(Debug)]
+pub(super) struct Counted(());
+
+impl Counted {
+    pub fn new() -> Self {
+        OPEN.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The number of sources to keep open at most, as far as they can be closed.
+pub fn most_open() -> usize {
+    *MOST
+}
+
+/// Whether more sources are open than [`most_open`].
+pub fn are_too_many_open() -> bool {
+    OPEN.load(Ordering::Relaxed) > most_open()
+}
