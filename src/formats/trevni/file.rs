@@ -6,13 +6,11 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::blocks::{Descriptors, Places, Survey, TrevniBlock};
-use super::table;
 use crate::codec;
 use crate::codec::trevni::{Stop, TrevniColumn, TrevniHeader, TrevniPacking, TrevniType};
-use crate::formats::TableFile;
 use crate::source::{Interrupt, Source};
 use crate::store::{Cache, Error, Opening, RequestStreams, SourceConstancy, Store};
-use crate::table::{Finding, Rule, Table};
+use crate::table::{Finding, Rule};
 
 /// Longest header, in bytes.
 const LONGEST_HEADER: u64 = 16 << 20;
@@ -40,7 +38,7 @@ pub(in crate::formats) struct TrevniFile {
     /// The readers of each column, for reading ahead.
     pub(super) streams: Vec<RequestStreams>,
     /// The first rule that each column was found to break while blocks were read.
-    met: Mutex<BTreeMap<usize, Finding>>,
+    pub(super) met: Mutex<BTreeMap<usize, Finding>>,
     /// A reference to the file itself, for threads that decode ahead.
     pub(super) this: Weak<Self>,
 }
@@ -109,21 +107,6 @@ impl TrevniFile {
         if let Some(column) = self.header.columns.get(at) {
             self.met.lock().entry(at).or_insert_with(|| Finding::new(path_of(column), rule, found));
         }
-    }
-}
-
-impl TableFile for TrevniFile {
-    fn opening(&self) -> &Arc<Opening> {
-        &self.opening
-    }
-
-    fn table(&self) -> Table {
-        // The upgrade succeeds, since the caller holds a reference to the file.
-        self.this.upgrade().map_or_else(|| Table::empty("/", table::FORMAT), |file| table::table(&file))
-    }
-
-    fn findings(&self) -> Vec<Finding> {
-        self.met.lock().values().cloned().collect()
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
+//! | `blocks` | holds the places and values of blocks |
 //! | `file` | opens a file: reads its header, and finds the faults of its columns |
-//! | `blocks` | locates the blocks of a column and decodes them on demand |
+//! | `reading` | finds and decodes blocks on demand |
 //! | `rows` | makes rows of columns: plain values, lists and records |
 //! | `avro` | matches the Avro schema from which a file may have been shredded with its columns |
 //! | `rules` | holds the rules for these files |
@@ -15,6 +16,7 @@
 mod avro;
 mod blocks;
 mod file;
+mod reading;
 mod rows;
 pub(super) mod rules;
 mod table;

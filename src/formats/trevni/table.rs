@@ -12,16 +12,31 @@ use super::rules;
 use crate::catalogue::{ColumnId, ObjectId};
 use crate::codec::trevni::{Checksum, Metadata, TrevniCodec, TrevniColumn, TrevniPacking, TrevniType};
 use crate::formats::TableFile;
-use crate::store::{Rows, Tally};
+use crate::store::{Opening, Rows, Tally};
 use crate::table::{Column, Finding, Meaning, Table, Unreadable};
 
 /// Name of the format in `metadata.json`.
-pub(super) const FORMAT: &str = "Trevni";
+const FORMAT: &str = "Trevni";
+
+impl TableFile for TrevniFile {
+    fn opening(&self) -> &Arc<Opening> {
+        &self.opening
+    }
+
+    fn table(&self) -> Table {
+        // The upgrade succeeds, since the caller holds a reference to the file.
+        self.this.upgrade().map_or_else(|| Table::empty("/", FORMAT), |file| table(&file))
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.met.lock().values().cloned().collect()
+    }
+}
 
 /// Makes the table of a file. Its columns are the fields of the file's Avro schema, if these match the columns of the
 /// file; otherwise the columns without a parent, each with its children as records in lists. After them, each column
 /// that has a parent and values follows by itself, as lists.
-pub(super) fn table(file: &Arc<TrevniFile>) -> Table {
+fn table(file: &Arc<TrevniFile>) -> Table {
     let header = &file.header;
     let mut findings = overlaps(file);
     let fields = avro::fields(header)
