@@ -1,4 +1,5 @@
-//! Lists search indexes, and plans the removal of one: first from the lists of columns, then its dataset, then the values of a bitmap.
+//! Lists search indexes, and plans the removal of one: first from the lists of columns, then its dataset, then the
+//! values of a bitmap.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Reads columns whose attribute `arrow_type` names an Arrow type that HDF5's type does not imply: see `producer::table`.
+//! Reads columns whose attribute `arrow_type` names an Arrow type that HDF5's type does not imply.
+//! `producer::table` writes them.
 
 use std::sync::Arc;
 
