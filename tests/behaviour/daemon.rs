@@ -365,6 +365,8 @@ fn more_files_than_descriptors_are_read_one_after_the_other() {
     let parts: Vec<_> =
         fs::read_dir(mountpoint.join(".datasets/t")).unwrap().map(|part| part.unwrap().path()).collect();
     assert_eq!(parts.len(), 400);
+    // As a shell looks for `*/t/table.parquet`.
+    assert!((0..400).all(|at| mountpoint.join(format!("{at}.h5/t/table.parquet")).exists()));
     let tables = (0..400).map(|at| mountpoint.join(format!("{at}.h5/t/table.parquet")));
     for table in tables.chain(parts.iter().map(|part| part.join("part-0.parquet"))) {
         assert!(fs::read(&table).unwrap_or_else(|error| panic!("{}: {error}", table.display())).ends_with(b"PAR1"));

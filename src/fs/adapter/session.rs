@@ -5,13 +5,11 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, bounded};
 use fuser::{Config, INodeNo, Notifier, Session, SessionACL};
-use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{getegid, geteuid};
 
@@ -27,8 +25,8 @@ use crate::fs::service::{KnownName, ROOT, Service};
 use crate::source::{self, StatMemo};
 use crate::store::cores;
 
-/// Least time between two trims for the sake of sources.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Least number of new names between two trims for the sake of sources.
+const LEAST_GROWTH: usize = 32;
 
 /// Sends notifications to the kernel; empty until the session runs.
 pub struct Connection {
@@ -36,8 +34,8 @@ pub struct Connection {
     notifier: OnceLock<Notifier>,
     device: OnceLock<Device>,
     trimming: Arc<AtomicBool>,
-    /// When the last trim for the sake of sources began.
-    trimmed: Mutex<Option<Instant>>,
+    /// Names known at the last trim for the sake of sources, or fewer that were known since.
+    left: AtomicUsize,
 }
 
 /// Keeps [`Connection::trimming`] true while a trim runs, panics included.
@@ -61,7 +59,7 @@ impl Connection {
             notifier: OnceLock::new(),
             device: OnceLock::new(),
             trimming: Arc::default(),
-            trimmed: Mutex::default(),
+            left: AtomicUsize::new(0),
         }
     }
 
@@ -70,15 +68,11 @@ impl Connection {
         self.device.get()
     }
 
-    /// Whether the last trim for the sake of sources was [`PAUSE`] ago: it closes none that programs hold open, so each
-    /// lookup would begin another.
-    fn has_paused(&self) -> bool {
-        let mut trimmed = self.trimmed.lock();
-        let has_paused = trimmed.is_none_or(|trimmed| trimmed.elapsed() >= PAUSE);
-        if has_paused {
-            *trimmed = Some(Instant::now());
-        }
-        has_paused
+    /// Whether so many names came since the last trim for the sake of sources that another is worth its time: sources
+    /// that programs hold open stay.
+    fn has_grown(&self, known: usize) -> bool {
+        let left = self.left.fetch_min(known, Ordering::Relaxed).min(known);
+        known >= left + (left / 8).max(LEAST_GROWTH)
     }
 
     /// Asks the kernel to forget the oldest names if it knows too many, until three quarters of the limit remain.
@@ -88,7 +82,8 @@ impl Connection {
         let known = service.inodes().len();
         let kept = if known > self.known_names {
             self.known_names / 4 * 3
-        } else if source::are_too_many_open() && self.has_paused() {
+        } else if self.has_grown(known) && source::are_too_many_open() {
+            self.left.store(known, Ordering::Relaxed);
             known / 2
         } else {
             return;
