@@ -260,7 +260,7 @@ fn groups_show_their_members() {
     let shades = Shades::Between { ends: [-f64::MAX, f64::MIN_POSITIVE], is_logarithmic: true };
     let picture = Picture { png: vec![7; 1000], width: 256, parts: "\"".repeat(300), shades, has_gaps: true };
     let below = |number: usize| TableBelow {
-        under: Some(1).filter(|_| number % 2 == 0),
+        under: Some(1).filter(|_| number.is_multiple_of(2)),
         path: format!("<b>/{number}\"/t").into(),
         details: table.clone(),
     };
