@@ -375,8 +375,8 @@ def hostile(path, hepfs):
         assert any(is_shown(key, name[:1000]) and is_shown(value, line) for key, value in listed), name[:40]
     # The root names them all as groups; each has a page of its own.
     root = page_of(hepfs, str(path))
-    (table,) = find(root.root, "table", class_="rows list")
-    listed = [text(one) for one in find(table, "span", class_="n")]
+    listed = [one for frame in find(root.root, "div", class_="files") for one in find(frame, "a", class_="n")]
+    listed = ["".join(part for part in one[2] if isinstance(part, str)).removesuffix("/") for one in listed]
     for name in stored:
         assert any(is_shown(one, name) for one in listed), name[:40]
 
