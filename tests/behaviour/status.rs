@@ -480,7 +480,12 @@ fn a_lost_runtime_folder_or_none_is_no_reason_to_fail() {
     assert!(table.len() == 1 && table[0].contains("run.h5"), "{table:?}");
     // The folder of another one goes, as at logout.
     bench.mount(None, "other");
-    fs::remove_dir_all(bench.runtime().join("hepfs")).unwrap();
+    let folder = bench.runtime().join("hepfs");
+    // The mount answers before its socket is there.
+    let is_shown =
+        |socket: std::io::Result<fs::DirEntry>| !socket.unwrap().file_name().as_encoded_bytes().starts_with(b".");
+    until("the socket is there", || fs::read_dir(&folder).is_ok_and(|mut sockets| sockets.any(is_shown)));
+    fs::remove_dir_all(&folder).unwrap();
     assert!(fs::read_to_string(bench.at("other/t/table.csv")).unwrap().starts_with("mass,"));
     let table = bench.table(&[]);
     let line = table.iter().find(|line| line.contains("/other ")).unwrap_or_else(|| panic!("{table:?}"));
