@@ -15,18 +15,18 @@ static MOST: LazyLock<usize> = LazyLock::new(|| {
 
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// A source that is open until this is dropped.
+/// Counts the descriptor of a source until it is dropped.
 #[derive(Debug)]
-pub(super) struct Counted(());
+pub(super) struct OpenDescriptor(());
 
-impl Counted {
+impl OpenDescriptor {
     pub fn new() -> Self {
         OPEN.fetch_add(1, Ordering::Relaxed);
         Self(())
     }
 }
 
-impl Drop for Counted {
+impl Drop for OpenDescriptor {
     fn drop(&mut self) {
         OPEN.fetch_sub(1, Ordering::Relaxed);
     }

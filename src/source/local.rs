@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 
-use super::descriptors::Counted;
+use super::descriptors::OpenDescriptor;
 use super::stat::{self, SourceStat};
 use super::{Error, Identity};
 
@@ -24,7 +24,7 @@ pub(super) struct LocalFile {
     last_seen: Mutex<Identity>,
     /// Whether the file system gives this user no leases.
     pub(super) has_no_leases: AtomicBool,
-    _counted: Counted,
+    _counted: OpenDescriptor,
 }
 
 impl LocalFile {
@@ -53,7 +53,7 @@ impl LocalFile {
             settled,
             last_seen: Mutex::new(opened),
             has_no_leases: AtomicBool::new(false),
-            _counted: Counted::new(),
+            _counted: OpenDescriptor::new(),
         })
     }
 
