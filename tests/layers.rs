@@ -57,7 +57,7 @@ const WORDS_OF_DIALECTS: [&str; 14] = [
     "SOURCE_GENERATION",
 ];
 
-/// Files that import each other in a circle. None may join them.
+/// Files that import each other in a circle. None may join them; one that leaves is taken out.
 const IN_CIRCLES: [&str; 22] = [
     "cli/options",
     "cli/place",
@@ -363,17 +363,16 @@ fn no_file_joins_a_circle_of_imports() {
             (*module, paths.iter().filter_map(defines).filter(|used| !module.starts_with(used)).collect())
         })
         .collect();
-    let mut wrong = Vec::new();
+    let mut in_circles = Vec::new();
     for (module, direct) in &uses {
         let mut met: BTreeSet<&Module> = direct.iter().collect();
         let mut next: Vec<&Module> = met.iter().copied().collect();
         while let Some(used) = next.pop().filter(|_| !met.contains(*module)) {
             next.extend(uses[used].iter().filter(|used| met.insert(used)));
         }
-        let name = module.join("/");
-        if met.contains(*module) && !IN_CIRCLES.contains(&name.as_str()) {
-            wrong.push(name);
+        if met.contains(*module) {
+            in_circles.push(module.join("/"));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(in_circles, IN_CIRCLES);
 }
