@@ -321,23 +321,27 @@ fn mount_within(limit: &str, source: &Path, mountpoint: &Path) -> Output {
     run("sh", arguments.into_iter().chain([source.as_os_str(), mountpoint.as_os_str()]))
 }
 
+/// A folder for a mount point, and one with copies of a file.
+fn copies(count: usize) -> (tempfile::TempDir, [PathBuf; 2]) {
+    let folder = tempfile::tempdir().unwrap();
+    let places = ["mnt", "files"].map(|name| folder.path().join(name));
+    places.iter().for_each(|path| fs::create_dir(path).unwrap());
+    for at in 0..count {
+        fs::copy(data("units.h5"), places[1].join(format!("{at}.h5"))).unwrap();
+    }
+    (folder, places)
+}
+
 /// Of more files than descriptors some are read, and of the others it is said why they are not.
 #[test]
 fn few_descriptors_are_enough_or_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let [mountpoint, files] = ["mnt", "files"].map(|name| folder.path().join(name));
+    let (_folder, [mountpoint, files]) = copies(80);
     let _unmount = Unmount(mountpoint.clone());
-    for path in [&mountpoint, &files] {
-        fs::create_dir(path).unwrap();
-    }
     let one = mount_within("-n 64", &data("units.h5"), &mountpoint);
     assert!(one.status.success(), "{}", String::from_utf8_lossy(&one.stderr));
     let expected = fs::read(mountpoint.join("t/table.csv")).unwrap();
     assert!(expected.starts_with(b"mass,"));
     clear(&mountpoint);
-    for at in 0..80 {
-        fs::copy(data("units.h5"), files.join(format!("{at}.h5"))).unwrap();
-    }
     assert!(mount_within("-n 64", &files, &mountpoint).status.success());
     // A survey closes what it has seen.
     let parts = fs::read_dir(mountpoint.join(".datasets/t")).unwrap();
@@ -352,15 +356,8 @@ fn few_descriptors_are_enough_or_named() {
 /// Files that were looked at close before descriptors run out: the kernel is asked to forget their names.
 #[test]
 fn more_files_than_descriptors_are_read_one_after_the_other() {
-    let folder = tempfile::tempdir().unwrap();
-    let [mountpoint, files] = ["mnt", "files"].map(|name| folder.path().join(name));
+    let (_folder, [mountpoint, files]) = copies(400);
     let _unmount = Unmount(mountpoint.clone());
-    for path in [&mountpoint, &files] {
-        fs::create_dir(path).unwrap();
-    }
-    for at in 0..400 {
-        fs::copy(data("units.h5"), files.join(format!("{at}.h5"))).unwrap();
-    }
     assert!(mount_within("-n 256", &files, &mountpoint).status.success());
     let parts: Vec<_> =
         fs::read_dir(mountpoint.join(".datasets/t")).unwrap().map(|part| part.unwrap().path()).collect();
