@@ -1,19 +1,15 @@
 //! Counts the open sources: the descriptors of a process are limited.
 
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Resource, getrlimit};
 
 /// A quarter of the descriptors that the process may have: a source whose worker runs takes two more, and pipes,
 /// sockets and folders need some as well.
-static MOST: LazyLock<usize> = LazyLock::new(|| {
-    let limit =
-        getrlimit(Resource::Nofile).current.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    limit / 4
-});
+static MOST: LazyLock<u64> = LazyLock::new(|| getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4);
 
-static OPEN: AtomicUsize = AtomicUsize::new(0);
+static OPEN: AtomicU64 = AtomicU64::new(0);
 
 /// Counts the descriptor of a source until it is dropped.
 #[derive(Debug)]
@@ -33,7 +29,7 @@ impl Drop for OpenDescriptor {
 }
 
 /// The number of sources to keep open at most, as far as they can be closed.
-pub fn most_open() -> usize {
+pub fn most_open() -> u64 {
     *MOST
 }
 

@@ -82,7 +82,7 @@ impl Connection {
         let known = service.inodes().len();
         let kept = if known > self.known_names {
             self.known_names / 4 * 3
-        } else if self.has_grown(known) && source::are_too_many_open() {
+        } else if source::are_too_many_open() && self.has_grown(known) {
             self.left.store(known, Ordering::Relaxed);
             known / 2
         } else {

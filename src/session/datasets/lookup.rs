@@ -138,7 +138,7 @@ struct Kept {
 
 impl Default for Kept {
     fn default() -> Self {
-        let most = MOST_FILES.min(source::most_open() / 2);
+        let most = usize::try_from(source::most_open() / 2).map_or(MOST_FILES, |most| most.min(MOST_FILES));
         Self { files: LruCache::unbounded(), members: 0, most, is_closing: false }
     }
 }

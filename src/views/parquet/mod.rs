@@ -23,7 +23,7 @@
 //! | have fixed places: `REQUIRED`, fixed width, byte indices | of up to R rows, exact | copies rows, raw if possible |
 //! | are bounded: nullable, fixed texts | slots of up to 1 MiB, padded | renders pages, [cached](super::rendered) |
 //! | the same of fixed texts, as stored | of version 2; compressed if texts outgrow them | renders pages, cached |
-//! | have any length: texts, lists | up to 65,536 rows, 1 MiB; [measured](crate::learnt::pass) | renders pages, cached |
+//! | have any length: texts, lists | up to 65,536 rows, 1 MiB; [measured](crate::learnt::pass) | renders, cached |
 //!
 //! | part | task |
 //! | --- | --- |
