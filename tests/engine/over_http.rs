@@ -179,7 +179,7 @@ fn the_line_has_delay_and_bandwidth() {
     // Side by side, all wait once.
     let together = timed(8);
     assert!((200..1500).contains(&together.as_millis()) && server.most_in_flight() == 8, "{together:?}");
-    // Of 1 MB a second they share what there is.
+    // Both share 1 MB a second.
     server.line(Duration::ZERO, Some(1_000_000));
     let together = timed(2);
     assert!((590..3000).contains(&together.as_millis()), "{together:?}");

@@ -79,7 +79,7 @@ fn compare(path: &str, local: &NodeRef, remote: &NodeRef) -> usize {
             let attributes = node.attributes();
             (attributes.kind, attributes.mode & 0o444, attributes.mtime)
         });
-        // What belongs to no source has the time of the mount.
+        // Files of the mount itself have its time.
         let is_live = path.contains("/.");
         assert!((kind, mode) == (found.0, found.1) && (is_live || mtime == found.2), "{path}: {found:?}");
         match entry.kind {
@@ -163,7 +163,7 @@ fn waiting_for_a_store_is_no_hang() {
 }
 
 #[test]
-fn a_request_that_nobody_waits_for_gets_no_more_bytes() {
+fn an_abandoned_request_gets_no_more_bytes() {
     let address = "s3://bucket/a.h5";
     let shelf = shelf(address, &data("h5_basic.h5"));
     let client = client(&shelf, address, Duration::from_secs(10));
@@ -203,7 +203,7 @@ fn a_store_that_fails_leaves_nothing_behind() {
     compare("", &local, &open().unwrap());
 }
 
-/// Looks at everything, whatever fails.
+/// Looks at everything, and goes on where something fails.
 fn walk(node: &NodeRef) {
     let interrupt = Interrupt::new();
     let Ok(names) = node.children(&interrupt) else { return };
@@ -235,7 +235,7 @@ fn a_read_that_fails_leaves_nothing_behind() {
             failed += u32::from(shelf.has_failed());
             compare(&format!("{name}, read {failing}: "), &local, &open(&session).unwrap());
         }
-        // What is read ahead is not read in the same order each time.
+        // Reading ahead has no fixed order.
         assert!(failed > 4, "{name}: {failed} of {reads} reads");
     }
 }

@@ -32,18 +32,18 @@ use tokio::time::{Sleep, sleep, sleep_until};
 /// Most bytes of a body in one piece.
 const PIECE: usize = 64 << 10;
 
-/// What is wrong with the answer to one request.
+/// A fault in the answer to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Another status, without content.
     Status(u16),
     /// 503 with `Retry-After` in seconds.
     Busy(u64),
-    /// The body ends after so many bytes, and the connection with it.
+    /// The body ends after this number of bytes, and the connection with it.
     Cut(usize),
-    /// The body pauses after so many bytes.
+    /// The body pauses after this number of bytes.
     Pause(usize, Duration),
-    /// 200 and the whole object, whatever range was asked for.
+    /// 200 and the whole object, also if a range was asked for.
     Whole,
     /// `Content-Range` and bytes of a range that begins later by one.
     OtherRange,
@@ -97,12 +97,12 @@ struct Shared {
 struct Line {
     delay: Duration,
     bytes_per_second: Option<u64>,
-    /// When the last byte that was given to it has passed.
+    /// When all bytes that were sent so far have passed.
     free: Option<Instant>,
 }
 
 impl Line {
-    /// When so many bytes have passed, if they are sent now.
+    /// When this number of bytes has passed, if they are sent now.
     fn pass(&mut self, bytes: usize) -> Option<Instant> {
         let now = Instant::now();
         let takes = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second? as f64);

@@ -1,4 +1,4 @@
-//! A store of objects in memory, which has versions and counts what it is asked.
+//! A store of objects in memory. Objects have versions, and the store counts reads.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +23,7 @@ struct Shelved {
     reads: AtomicU64,
     is_stalled: AtomicBool,
     is_broken: AtomicBool,
-    /// Reads until one fails; below zero: it has failed, or none is to.
+    /// Reads until one fails, which is the last of them. Zero or less: it has failed, or no read is to fail.
     until_failure: AtomicI64,
     /// Milliseconds that a read takes.
     delay: AtomicU64,
@@ -64,7 +64,7 @@ impl Shelf {
         self.0.is_broken.store(is_broken, Ordering::SeqCst);
     }
 
-    /// Lets one read fail, after so many that succeed.
+    /// Lets one read fail, after this number of reads that succeed.
     pub fn fail_once_after(&self, reads: u64) {
         self.0.until_failure.store(reads as i64 + 1, Ordering::SeqCst);
     }
@@ -74,7 +74,7 @@ impl Shelf {
         self.0.until_failure.load(Ordering::SeqCst) < 1
     }
 
-    /// Lets each read take so long.
+    /// Lets each read take this time.
     pub fn delay(&self, delay: Duration) {
         self.0.delay.store(delay.as_millis() as u64, Ordering::SeqCst);
     }

@@ -49,11 +49,11 @@ pub(in crate::h5) struct Gone(pub String);
 pub(in crate::h5) enum SourceAccess<'a> {
     /// By its descriptor.
     Descriptor(BorrowedFd<'a>),
-    /// By asking for its bytes, of which there are so many.
+    /// By asking for its bytes. The number is the size of the source.
     Asked(u64),
 }
 
-/// A message of a worker that somebody waits for.
+/// The end of a wait for a message of a worker.
 pub(in crate::h5) enum Heard {
     Reply(WorkerReply),
     /// It waits for bytes of the source: [`Worker::give_wanted`].
@@ -61,11 +61,12 @@ pub(in crate::h5) enum Heard {
         at: u64,
         length: u64,
     },
+    /// No message came in time.
     Nothing,
 }
 
 impl Worker {
-    /// Starts a worker for `source` and passes it the descriptor, if there is one.
+    /// Starts a worker for `source` and passes it the descriptor, if the source has one.
     ///
     /// With the descriptor of a journal the worker may write to the source, which must then be open for writing.
     pub fn start(
