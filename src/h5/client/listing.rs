@@ -8,7 +8,8 @@ use std::thread;
 
 use parking_lot::Mutex;
 
-use super::{Client, Inner, nonsense};
+use super::Client;
+use super::requests::{SharedClient, nonsense};
 use crate::catalogue::{Attribute, DatasetDescription, Group, Link, Object, ObjectId, Target};
 use crate::h5::error::Error;
 use crate::h5::protocol::{GroupPage, LINKS_AT_ONCE, Request, WorkerAnswer};
@@ -28,7 +29,7 @@ const MOST_HUNG: usize = 2;
 type Parts = Vec<(u64, Vec<Link>)>;
 
 /// Lists a group: see [`Client::group`].
-pub(super) fn group(inner: &Arc<Inner>, id: ObjectId, interrupt: &Interrupt) -> Result<Group, Error> {
+pub(super) fn group(inner: &Arc<SharedClient>, id: ObjectId, interrupt: &Interrupt) -> Result<Group, Error> {
     let mut first = inner.page(id, &(0..LINKS_AT_ONCE), interrupt)?;
     let attributes = std::mem::take(&mut first.attributes).into();
     let mut links = Vec::new();
@@ -54,7 +55,7 @@ pub(super) fn whole(id: ObjectId, page: GroupPage) -> Result<Group, Error> {
 }
 
 /// The links from the second page on, in their order.
-fn parts(inner: &Arc<Inner>, id: ObjectId, rest: Range<u64>, interrupt: &Interrupt) -> Result<Parts, Error> {
+fn parts(inner: &Arc<SharedClient>, id: ObjectId, rest: Range<u64>, interrupt: &Interrupt) -> Result<Parts, Error> {
     let next = AtomicU64::new(rest.start);
     let take = || {
         let start = next.fetch_add(LINKS_AT_ONCE, Ordering::Relaxed);
@@ -104,7 +105,7 @@ fn parts(inner: &Arc<Inner>, id: ObjectId, rest: Range<u64>, interrupt: &Interru
     Ok(all)
 }
 
-impl Inner {
+impl SharedClient {
     /// Whether two workers list the same links under the same numbers: no writer has the file open, and the client
     /// follows no links to other files.
     fn is_same_to_all(self: &Arc<Self>, interrupt: &Interrupt) -> Result<bool, Error> {

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use super::STRIKES;
 use crate::h5::protocol::Request;
+
+/// Deaths and hangs after which the client refuses a request for good.
+pub(super) const STRIKES: u32 = 2;
 
 /// Divisor of the deadline of a file after [`STRIKES`] hangs.
 pub(super) const IMPATIENT: u32 = 8;

@@ -1,12 +1,12 @@
 //! Lists simple files without a worker.
 
-use super::{Inner, PrefetchedCatalogue, State};
+use super::requests::{ClientState, PrefetchedCatalogue, SharedClient};
 use crate::codec::structure::simple::{self, SimpleFile};
 use crate::source::Interrupt;
 
-impl Inner {
+impl SharedClient {
     /// Lists the source, if it is simple; `false`: only a worker can. Plugins change what is said of filters.
-    pub(super) fn list_simple(&self, state: &mut State, interrupt: &Interrupt) -> bool {
+    pub(super) fn list_simple(&self, state: &mut ClientState, interrupt: &Interrupt) -> bool {
         if !self.options.lists_simple || self.options.plugins.is_some() {
             return false;
         }
