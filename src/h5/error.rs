@@ -26,7 +26,7 @@ pub enum Error {
     Deadline {
         /// The request, in words.
         what: String,
-        /// The limit, in seconds of wall time or of processor time.
+        /// The limit, in seconds of wall time or of processor time, or in bytes of an object.
         limit: String,
     },
     /// The request killed or hung a worker twice before, so the client refuses it.

@@ -163,6 +163,27 @@ fn waiting_for_a_store_is_no_hang() {
 }
 
 #[test]
+fn a_worker_that_asks_without_end_is_ended() {
+    let address = "s3://bucket/a.h5";
+    let shelf = shelf(address, &data("h5_basic.h5"));
+    let mut padded = fs::read(data("h5_basic.h5")).unwrap();
+    padded.resize(2 << 20, 0);
+    shelf.put("s3://bucket/padded.h5", padded, 1, SystemTime::now());
+    // By the time that it takes itself, or by the bytes: 256 MiB for an object of 4 MiB or less.
+    for (address, fault, deadline, most_reads, said) in
+        [(address, "nibble", 1, u64::MAX, "s"), ("s3://bucket/padded.h5", "gorge", 60, 300, "reads of 268435456 bytes")]
+    {
+        let client = client(&shelf, address, Duration::from_secs(deadline));
+        client.file(&Interrupt::new()).unwrap();
+        let (reads, begun) = (shelf.reads(), Instant::now());
+        let error = client.rehearse(fault, &Interrupt::new()).unwrap_err();
+        assert!(matches!(&error, h5::Error::Deadline { limit, .. } if limit.contains(said)), "{error}");
+        assert!((256..most_reads).contains(&(shelf.reads() - reads)), "{fault}: {}", shelf.reads() - reads);
+        assert!(client.worker_id().is_none() && begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    }
+}
+
+#[test]
 fn an_abandoned_request_gets_no_more_bytes() {
     let address = "s3://bucket/a.h5";
     let shelf = shelf(address, &data("h5_basic.h5"));

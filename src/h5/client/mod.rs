@@ -21,7 +21,7 @@ use crate::catalogue::{
 };
 use crate::h5::error::Error;
 use crate::h5::options::{Options, Region};
-use crate::h5::protocol::{CHUNKS_AHEAD, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Request, WorkerAnswer};
+use crate::h5::protocol::{CHUNKS_AHEAD, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, MAX_WANTED, Request, WorkerAnswer};
 use crate::source::{Interrupt, Source};
 
 /// Most addresses in one request for paths.
@@ -249,7 +249,8 @@ impl Client {
         }
     }
 
-    /// Makes the worker fail: `crash`, `hang`, `panic`, or `greed`. For tests.
+    /// Makes the worker fail: `crash`, `hang`, `panic`; `greed` (asks for bytes behind the end of the source), `nibble`
+    /// and `gorge` (ask for its first bytes without end, for few or many at once). For tests.
     ///
     /// # Errors
     /// The error of that failure.
@@ -259,6 +260,8 @@ impl Client {
             "crash" => Fault::Crash,
             "hang" => Fault::Hang,
             "greed" => Fault::Greed,
+            "nibble" => Fault::Repeat(1),
+            "gorge" => Fault::Repeat(MAX_WANTED.min(self.inner.source.identity().size)),
             _ => Fault::Panic,
         };
         self.inner.call(Request::Fault(fault), interrupt).map(|_| ())

@@ -19,6 +19,12 @@ use crate::source::{self, Interrupt, Interrupted, Source, limit_met};
 /// Most workers tried for one request, if they die before they begin it.
 const MAX_STARTS: u32 = 3;
 
+/// A request may ask for all bytes of an object this many times over: libhdf5 forgets what its caches do not hold.
+const MOST_PASSES: u64 = 64;
+
+/// A request may always ask for this many bytes of an object.
+const FEW_BYTES: u64 = 256 << 20;
+
 /// Most files that a worker may number; a larger number is nonsense.
 const MAX_FILES: usize = 1024;
 
@@ -77,7 +83,9 @@ struct Pending {
     request: Request,
     /// When it began, put off by all waits for bytes of the source.
     since: Instant,
-    /// Why the worker was refused bytes that it asked for, at first.
+    /// Bytes of the source that the worker has asked for.
+    wanted: u64,
+    /// Why the worker did not get bytes that it asked for; the first reason.
     refused: Option<source::Error>,
     /// Processor time of the worker before the request.
     spent: Duration,
@@ -261,7 +269,7 @@ impl SharedClient {
         let (spent, since) = (running.worker.processor_time(), Instant::now());
         let sent = running.worker.send(request.clone());
         let serial = *sent.as_ref().unwrap_or(&0);
-        running.pending = Some(Pending { serial, request, since, refused: None, spent, patience });
+        running.pending = Some(Pending { serial, request, since, wanted: 0, refused: None, spent, patience });
         if let Err(gone) = sent {
             return Err(state.died(&gone, &self.source));
         }
@@ -276,51 +284,33 @@ impl SharedClient {
     }
 
     /// Checks whether the current request has finished, and gives the worker bytes that it waits for. `interrupt` is
-    /// that of the requester; `None`: nobody waits for the request any more, so it gets no more bytes.
+    /// that of the requester; `None`: the request is abandoned, so it gets no more bytes.
     fn look(&self, state: &mut ClientState, wait: Duration, interrupt: Option<&Interrupt>) -> Look {
         state.last_used = Instant::now();
         let Some(running) = state.worker.as_mut() else { return Look::Failed(nonsense().into()) };
         let Some(pending) = running.pending.as_mut() else { return Look::Failed(nonsense().into()) };
         let reply = match running.worker.hear(wait) {
             Err(gone) => return Look::Failed(state.died(&gone, &self.source)),
-            Ok(Heard::Want { at, length }) => {
-                let begun = Instant::now();
-                let bytes = match interrupt {
-                    _ if !self.may_want(at, length) => {
-                        state.worker = None;
-                        return Look::Failed(nonsense().into());
-                    }
-                    None => Err(Interrupted.into()),
-                    Some(interrupt) => {
-                        let mut bytes = vec![0; length as usize];
-                        self.source.read_at(at, &mut bytes, interrupt).map(|()| bytes)
-                    }
-                };
-                pending.since += begun.elapsed();
-                let given = running.worker.give_wanted(bytes.as_deref().ok());
-                pending.refused = pending.refused.take().or(bytes.err());
-                return match given {
-                    Ok(()) => Look::Waiting,
-                    Err(gone) => Look::Failed(state.died(&gone, &self.source)),
-                };
-            }
-            Ok(Heard::Nothing) => {
-                let spent = running.worker.processor_time().saturating_sub(pending.spent);
-                return match pending.patience.passed(pending.since.elapsed(), spent) {
-                    Some(limit) => Look::Failed(state.hung(limit, &self.source).into()),
-                    None => Look::Waiting,
-                };
-            }
-            Ok(Heard::Reply(reply)) if reply.serial != pending.serial => {
+            Ok(Heard::Reply(reply)) if reply.serial == pending.serial => reply,
+            Ok(Heard::Reply(_)) => {
                 state.worker = None;
                 return Look::Failed(nonsense().into());
             }
-            Ok(Heard::Reply(reply)) => reply,
+            Ok(unfinished) => {
+                // Also at each want: a worker that asks again at once is never silent.
+                let spent = running.worker.processor_time().saturating_sub(pending.spent);
+                let passed = pending.patience.passed(pending.since.elapsed(), spent);
+                return match (passed, unfinished) {
+                    (Some(limit), _) => Look::Failed(state.hung(limit, &self.source).into()),
+                    (None, Heard::Want { at, length }) => self.answer_want(state, at, length, interrupt),
+                    (None, _) => Look::Waiting,
+                };
+            }
         };
         let refused = pending.refused.take();
         running.pending = None;
         if let Some(error) = refused {
-            // Whatever it answers, it has not seen all. Nor may it remember what it took for the content.
+            // Its answer may come from a part of the content. It may also keep false content for later requests.
             state.worker = None;
             return Look::Failed(Error::from(error).into());
         }
@@ -347,10 +337,36 @@ impl SharedClient {
         Look::Reply(reply)
     }
 
-    /// Whether a worker may ask for these bytes.
-    fn may_want(&self, at: u64, length: u64) -> bool {
-        let ends_within = at.checked_add(length).is_some_and(|end| end <= self.source.identity().size);
-        self.source.descriptor().is_none() && (1..=MAX_WANTED).contains(&length) && ends_within
+    /// Gives the worker bytes of the source. Ends it if it may not ask for these, or has asked for too many.
+    fn answer_want(&self, state: &mut ClientState, at: u64, length: u64, interrupt: Option<&Interrupt>) -> Look {
+        let Some(running) = state.worker.as_mut() else { return Look::Failed(nonsense().into()) };
+        let Some(pending) = running.pending.as_mut() else { return Look::Failed(nonsense().into()) };
+        let size = self.source.identity().size;
+        let ends_within = at.checked_add(length).is_some_and(|end| end <= size);
+        if self.source.descriptor().is_some() || !(1..=MAX_WANTED).contains(&length) || !ends_within {
+            state.worker = None;
+            return Look::Failed(nonsense().into());
+        }
+        pending.wanted += length;
+        let most = size.saturating_mul(MOST_PASSES).max(FEW_BYTES);
+        if pending.wanted > most {
+            return Look::Failed(state.hung(format!("reads of {most} bytes"), &self.source).into());
+        }
+        let begun = Instant::now();
+        let bytes = match interrupt {
+            None => Err(Interrupted.into()),
+            Some(interrupt) => {
+                let mut bytes = vec![0; length as usize];
+                self.source.read_at(at, &mut bytes, interrupt).map(|()| bytes)
+            }
+        };
+        pending.since += begun.elapsed();
+        let given = running.worker.give_wanted(bytes.as_deref().ok());
+        pending.refused = pending.refused.take().or(bytes.err());
+        match given {
+            Ok(()) => Look::Waiting,
+            Err(gone) => Look::Failed(state.died(&gone, &self.source)),
+        }
     }
 }
 

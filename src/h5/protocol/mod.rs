@@ -116,6 +116,8 @@ pub(super) enum Fault {
     Panic,
     /// Asks for bytes that lie in no source.
     Greed,
+    /// Asks for this number of first bytes of the source again and again.
+    Repeat(u64),
 }
 
 /// A request with its number.

@@ -58,5 +58,10 @@ pub(super) fn answer(session: &mut WorkerSession, request: &Request) -> Result<W
             let got = driver::want(u64::MAX, 1);
             Err(WorkerRefusal::Hdf5(format!("bytes behind all files: {got:?}")))
         }
+        Request::Fault(Fault::Repeat(length)) => loop {
+            if let Err(error) = driver::want(0, *length) {
+                break Err(WorkerRefusal::Hdf5(error.to_string()));
+            }
+        },
     }
 }
