@@ -2,8 +2,8 @@
 //!
 //! libhdf5 crashes or hangs on some damaged files, and because of one lock inside it a single hang stops the whole
 //! program. So it runs in processes of its own, started from our own binary. Each runs in a sandbox without access to
-//! the file system, and reads through the one descriptor that the daemon opened. A death or a hang fails the current
-//! request and nothing else.
+//! the file system, and reads through the one descriptor that the daemon opened, or asks the daemon for the bytes of an
+//! object. A death or a hang fails the current request and nothing else.
 //!
 //! Each room imports from those above it in this list:
 //!

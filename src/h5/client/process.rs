@@ -107,7 +107,7 @@ impl Worker {
             write: journal.is_some(),
         };
         let descriptors: Vec<_> =
-            descriptor.into_iter().chain([memory.as_fd()]).chain(journal).map(|one| one.as_raw_fd()).collect();
+            [memory.as_fd()].into_iter().chain(descriptor).chain(journal).map(|one| one.as_raw_fd()).collect();
         descriptors::send(&ours, &descriptors)?;
         protocol::send(&mut &ours, &hello)?;
         ours.set_nonblocking(true)?;

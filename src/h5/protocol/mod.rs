@@ -54,8 +54,8 @@ pub(super) const MAX_SOURCES: usize = 4096;
 /// Most bytes of the paths of these datasets, all together.
 pub(super) const MAX_SOURCE_PATHS: usize = 1 << 20;
 
-/// The first message to a worker, sent together with the descriptors of the source, if it has one, and of the shared
-/// memory.
+/// The first message to a worker, sent together with descriptors: of the shared memory, of the source unless the worker
+/// asks for its bytes, of the journal if the worker writes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
     /// Absolute path of the source.
@@ -76,7 +76,7 @@ pub(super) struct Hello {
     pub wanted: Vec<String>,
     /// Longest time that the worker lists links for one answer.
     pub page_time: Duration,
-    /// Whether the worker writes; then it has the descriptor of a journal as well.
+    /// Whether the worker writes.
     pub write: bool,
 }
 

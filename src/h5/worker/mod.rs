@@ -84,14 +84,13 @@ fn run() -> io::Result<()> {
     sandbox::die_with(hello.parent)?;
     let mut descriptors = descriptors.into_iter();
     let mut next = || descriptors.next().ok_or_else(|| io::Error::other("no descriptors"));
-    let file = if hello.asks.is_none() { Some(SourceDescriptor::of(next()?)?) } else { None };
     let shared = SharedMemory::map(next()?)?;
-    let source = match (file, hello.asks) {
-        (Some(file), _) => DriverSource::File(file),
-        (None, size) => DriverSource::Asked(AskedSource { size: size.unwrap_or(0), wanted: shared.wanted() }),
+    let source = match hello.asks {
+        Some(size) => DriverSource::Asked(AskedSource { size, wanted: shared.wanted() }),
+        None => DriverSource::File(SourceDescriptor::of(next()?)?),
     };
-    let target = match file {
-        Some(file) if hello.write => Some((file, File::from(next()?))),
+    let target = match source {
+        DriverSource::File(file) if hello.write => Some((file, File::from(next()?))),
         _ => None,
     };
     sandbox::limit(&hello)?;

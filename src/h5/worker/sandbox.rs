@@ -1,9 +1,9 @@
 //! The sandbox of a worker: resource limits, Landlock, and a filter of system calls.
 //!
-//! The worker holds three descriptors (socket, source, shared memory; of a source that is no file, two) and needs
-//! nothing else. Landlock forbids every path except those needed to follow other files or load plugins. The filter
-//! allows the few calls that read a descriptor and manage memory, so even without Landlock a worker that neither
-//! follows nor loads can open nothing. A forbidden call fails with `EPERM`, an ordinary error for libhdf5.
+//! The worker holds two descriptors, of its socket and of the source (none of an object), and needs nothing else.
+//! Landlock forbids every path except those needed to follow other files or load plugins. The filter allows the few
+//! calls that read a descriptor and manage memory, so even without Landlock a worker that neither follows nor loads can
+//! open nothing. A forbidden call fails with `EPERM`, an ordinary error for libhdf5.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
