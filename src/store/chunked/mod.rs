@@ -158,7 +158,7 @@ impl Chunks {
             {
                 // A single run is read by itself, however short: loading the whole chunk would cost more.
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
-                self.file.append_at(address, count as usize, out, interrupt)?;
+                self.file.opening().append_at(address, count as usize, out, interrupt)?;
             } else {
                 let start = out.len();
                 out.resize(start + count as usize, 0);

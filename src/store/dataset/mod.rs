@@ -255,7 +255,7 @@ impl StoredDataset {
         while left > 0 {
             interrupt.check()?;
             let count = left.min(READ);
-            self.file.append_at(at, count, out, interrupt)?;
+            self.file.opening().append_at(at, count, out, interrupt)?;
             at = at.saturating_add(count as u64);
             left -= count;
         }

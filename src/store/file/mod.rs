@@ -181,17 +181,6 @@ impl File {
     pub(super) fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
         self.opening.read_at(offset, out, interrupt)
     }
-
-    /// See [`Opening::append_at`].
-    pub(super) fn append_at(
-        &self,
-        offset: u64,
-        length: usize,
-        out: &mut Vec<u8>,
-        interrupt: &Interrupt,
-    ) -> Result<(), Error> {
-        self.opening.append_at(offset, length, out, interrupt)
-    }
 }
 
 impl Drop for File {
