@@ -16,7 +16,7 @@ use super::partial::Partial;
 use super::place::Place;
 use super::progress::{Out, Watched};
 use crate::session::is_known;
-use crate::source::Interrupt;
+use crate::source::{Interrupt, is_address};
 use crate::store::Answer;
 use crate::table::{Column, Table, did_you_mean, listed};
 use crate::views::ipc::{IpcColumn, IpcView};
@@ -262,7 +262,7 @@ impl Output {
         if is_known(&path) {
             return Err(refused(&shown, "that is an HDF5 file, or one of another known format"));
         }
-        if let Some(reason) = no_folder(&path) {
+        if let Some(reason) = no_place(&path) {
             return Err(refused(&shown, &reason));
         }
         let partial = Partial::beside(&path).ok_or_else(|| refused(&shown, "not a file"))?;
@@ -282,7 +282,7 @@ impl Output {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(refused(&shown, &error.to_string())),
         }
-        if let Some(reason) = no_folder(&path) {
+        if let Some(reason) = no_place(&path) {
             return Err(refused(&shown, &reason));
         }
         let partial = Partial::beside(&path).ok_or_else(|| refused(&shown, "not a folder"))?;
@@ -376,8 +376,11 @@ fn refused(output: &Path, reason: &str) -> Error {
     Error::Usage(format!("-o {}: {reason}", output.display()))
 }
 
-/// The reason why a path cannot be created: its folder does not exist.
-pub(super) fn no_folder(path: &Path) -> Option<String> {
+/// The reason why a path cannot be created: it is an address, or its folder does not exist.
+pub(super) fn no_place(path: &Path) -> Option<String> {
+    if is_address(path) {
+        return Some("hepfs writes local files only".into());
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())?;
     Some(format!("there is no folder {}", folder.display()))
 }

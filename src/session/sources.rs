@@ -431,8 +431,7 @@ impl NamedSources {
         paths.iter().for_each(|path| *counts.entry(base(path)).or_default() += 1);
         let mut sources = BTreeMap::new();
         for path in paths {
-            let found = session.opener.stat(path).map_err(|error| source::Error::Io { path: path.clone(), error })?;
-            let found = match found.is_folder() {
+            let found = match session.opener.stat(path)?.is_folder() {
                 true => SourceEntry::Folder(Arc::new(Folder::new(session.clone(), path.clone(), BString::default()))),
                 false => {
                     let source = SourceFile::new(session.clone(), path.clone());

@@ -92,12 +92,10 @@ impl Opener {
     /// Looks up what a path or an address leads to. Each request looks a path up once; see [`stat`].
     ///
     /// # Errors
-    /// Those of `stat(2)`, or of the store.
-    pub fn stat(&self, path: &Path) -> io::Result<SourceStat> {
-        if !is_address(path) {
-            return stat(path);
-        }
-        self.store(path).map_err(io::Error::other)?.stat(path)
+    /// [`Error::Io`] with the error of `stat(2)` or of the store; [`Error::NoStore`] for an address without a store.
+    pub fn stat(&self, path: &Path) -> Result<SourceStat, Error> {
+        let found = if is_address(path) { self.store(path)?.stat(path) } else { stat(path) };
+        found.map_err(|error| Error::Io { path: path.to_owned(), error })
     }
 
     /// Whether it leads to a folder.

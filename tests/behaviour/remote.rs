@@ -11,6 +11,7 @@ use hepfs::session::{Session, Settings};
 use hepfs::source::Interrupt;
 use hepfs::store::{Options, Store};
 
+use crate::data;
 use crate::shelf::Shelf;
 use crate::support::hepfs;
 use crate::writer::Writer;
@@ -55,19 +56,25 @@ fn commands_say_that_they_take_local_files_alone() {
     let folder = tempfile::tempdir().unwrap();
     let csv = folder.path().join("a.csv");
     fs::write(&csv, "a\n1\n").unwrap();
-    let csv = csv.to_str().unwrap();
+    let (csv, file) = (csv.to_str().unwrap(), data("units.h5"));
+    let file = file.to_str().unwrap();
+    let table = format!("{file}:t");
     let (read, written) =
         ("s3://bucket/a.h5: hepfs reads local files only", "s3://bucket/a.h5: hepfs writes local files only");
     for (arguments, said) in [
         (vec!["ls", "s3://bucket/a.h5"], read),
         (vec!["info", "s3://bucket/a.h5:t"], read),
         (vec!["mount", "s3://bucket/a.h5", folder.path().to_str().unwrap()], read),
+        (vec!["query", "--table", "t", "s3://bucket/a.h5", "s3://bucket/b.h5", "x > 1"], read),
+        (vec!["import", "s3://bucket/a.h5", folder.path().join("b.h5").to_str().unwrap()], read),
         (vec!["import", csv, "s3://bucket/a.h5"], written),
+        (vec!["export", "-o", "s3://bucket/a.csv", &table], "-o s3://bucket/a.csv: hepfs writes local files only"),
+        (vec!["export", "-o", "s3://bucket/a/", file], "-o s3://bucket/a/: hepfs writes local files only"),
         (vec!["index", "build", "--column", "a", "--kind", "sorted", "s3://bucket/a.h5:t"], written),
     ] {
         let output = hepfs(&arguments);
         let (error, code) = (String::from_utf8_lossy(&output.stderr), output.status.code());
-        assert!(error.trim_end().ends_with(said) && code != Some(0), "{arguments:?}: {code:?} {error}");
+        assert!(error.trim_end() == format!("hepfs: {said}") && code != Some(0), "{arguments:?}: {code:?} {error}");
     }
     // Nothing was written under that name.
     assert!(!Path::new("s3:").exists());

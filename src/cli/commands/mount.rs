@@ -39,7 +39,7 @@ use crate::fs::tree;
 use crate::fs::watch::Watch;
 use crate::h5::protocol::descriptors;
 use crate::session::{Session, Settings, Watcher};
-use crate::source::{self, Interrupt};
+use crate::source::{self, Interrupt, is_address};
 use crate::views::printable;
 
 /// The message of the background process once the sources are open.
@@ -406,7 +406,7 @@ fn watch(mount: &Mount, sources: &[PathBuf], session: &Session) -> Option<Arc<Wa
         invalidator.stale();
     });
     let watch = watch.inspect_err(|error| tracing::warn!("sources are not watched: {error}")).ok()?;
-    for source in sources {
+    for source in sources.iter().filter(|source| !is_address(source)) {
         let added = if source.is_dir() { watch.add_folder(source) } else { watch.add_file(source) };
         if let Err(error) = added {
             tracing::warn!("{} is not watched: {error}", source.display());

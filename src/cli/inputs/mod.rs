@@ -34,7 +34,7 @@ use super::options::SEPARATOR;
 use super::rows::separator_of;
 use crate::activity::{Unit, Work};
 use crate::producer::table::Profile;
-use crate::source::{Identity, Interrupt};
+use crate::source::{self, Identity, Interrupt, is_address};
 use crate::store::cores;
 use crate::table::Table;
 
@@ -449,6 +449,9 @@ fn source(name: &OsStr) -> Result<Source, Error> {
         return keep(name, &mut std::io::stdin().lock(), 0).map_err(Error::io("keeping standard input"));
     }
     let path = PathBuf::from(name);
+    if is_address(&path) {
+        return Err(Error::Usage(source::Error::NoStore(path).to_string()));
+    }
     let shown = path.display().to_string();
     let mut file = File::open(&path).map_err(Error::io(shown.clone()))?;
     let metadata = file.metadata().map_err(Error::io(shown.clone()))?;

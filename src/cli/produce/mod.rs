@@ -19,7 +19,7 @@ use super::inputs::{Inputs, SortBy};
 use super::options::size;
 use super::place::short_name;
 use super::progress::Watched;
-use super::rows::{OutputFormat, no_folder};
+use super::rows::{OutputFormat, no_place};
 use super::signals::INTERRUPTED;
 use crate::activity::Unit;
 use crate::h5::{self, Exclusive};
@@ -216,7 +216,7 @@ impl Partial {
         if OutputFormat::of(file).is_ok() {
             return Err(refuse("the output is an HDF5 file, but this name is of another format; see `hepfs export`"));
         }
-        if let Some(reason) = no_folder(file) {
+        if let Some(reason) = no_place(file) {
             return Err(refuse(&reason));
         }
         let mut hidden = OsString::from(".");
