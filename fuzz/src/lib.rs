@@ -1,4 +1,5 @@
-//! Shared by the fuzz targets: bytes become a filter with its parameters and a stored chunk, a heap, a chunk index.
+//! Shared by the fuzz targets: bytes become a filter with its parameters and a stored chunk, a heap, a chunk index, the
+//! page of a column.
 
 use std::sync::Arc;
 

@@ -53,8 +53,8 @@ impl Ink {
 pub(super) type Inked<'a> = [(Ink, Cow<'a, str>)];
 
 impl Terminal {
-    /// Describes standard output; the user chooses colours. Elsewhere than on a terminal, lines are as long as `COLUMNS`
-    /// says.
+    /// Describes standard output; the user chooses colours. Elsewhere than on a terminal, lines are as long as
+    /// `COLUMNS` says.
     pub fn of_output(colours: ColorChoice) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let columns = if is_terminal { Some(columns_of(io::stdout())) } else { columns_given() };

@@ -48,8 +48,8 @@ impl DirectoryDescription {
         (&self.contents, &self.opened)
     }
 
-    /// Bytes that the columns of the table take in the file; looks at `most` datasets at most. `None`: the directory has
-    /// no table that can be read.
+    /// Bytes that the columns of the table take in the file; looks at `most` datasets at most. `None`: the directory
+    /// has no table that can be read.
     pub fn stored_bytes(&self, most: usize, interrupt: &Interrupt) -> Option<Stored> {
         let mut columns = self.table()?.columns.iter().filter(|column| column.in_table).peekable();
         columns.peek()?;

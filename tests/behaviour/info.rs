@@ -163,7 +163,7 @@ fn columns_are_drawn() {
         assert!(said.contains('█'), "{columns}: {said}");
     }
     let ascii = on_terminal(80, &line, &[("LC_ALL", "C"), ("NO_COLOR", "1")]);
-    // Bars are fewer, so that a line has room for what is missing: 6, 10 and 11 of 27 are up to 2, 5 and 8 eighths high.
+    // Bars are fewer, so that a line has room for the note: 6, 10 and 11 of 27 are up to 2, 5 and 8 eighths high.
     assert!(ascii.is_ascii() && ascii.contains(" 0 ......::::::::::########### 31"), "{ascii}");
     assert!(ascii.contains("   25 % missing"), "{ascii}");
     let none = hepfs(["info", "--plots", data("h5_basic.h5").to_str().unwrap()]);

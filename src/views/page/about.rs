@@ -84,7 +84,8 @@ pub fn described(attributes: &[Attribute], out: &mut Html) {
     }
 }
 
-/// The text of the attribute that has the first of these names, in any case. `None`: no such attribute, or an empty one.
+/// The text of the attribute that has the first of these names, in any case. `None`: no such attribute, or an empty
+/// one.
 pub fn stated(attributes: &[Attribute], names: &[&str]) -> Option<String> {
     let mut found = names.iter().filter_map(|name| {
         let mut attributes = attributes.iter();
