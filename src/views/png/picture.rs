@@ -144,7 +144,7 @@ impl PicturedArray {
             }
             None => ((1, (SEEK / (numbers.size as u64 * colours)).max(1)), 1),
         };
-        let grain = (grain.0.min(*height), grain.1.min(*width));
+        let grain = (grain.0.clamp(1, *height), grain.1.clamp(1, *width));
         let extents = [frames, *height, *width, colours];
         Some(Self { rows: rows.clone(), numbers, extents, grain, frames: together })
     }

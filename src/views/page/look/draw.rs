@@ -332,7 +332,8 @@ impl<'a, T: Value> Seen<'a, T> {
         // Sorted, they are in the order of the rows.
         let begin = self.row(last) + 1;
         let between = self.row(at) - begin;
-        begin + (between as f64 * edge.between([self.sorted[last], *value])).round() as u64
+        // A float may be greater than the rows that it counts.
+        begin.saturating_add((between as f64 * edge.between([self.sorted[last], *value])).round() as u64)
     }
 
     /// The row of a value of the sample, counted in the order of the rows.
