@@ -41,7 +41,7 @@ pub use look::{
 pub use members::{
     Details, Found, MOST_MEMBERS, MOST_OPENED, Member, MemberKind, Members, Room, TableBelow, TableDetails,
 };
-pub use table::TablePage;
+pub use table::{TablePage, is_number};
 
 /// Most bytes of a name.
 const MOST_NAME: usize = 240;

@@ -241,7 +241,7 @@ impl TablePage {
         let table = &self.table;
         let columns = table.columns.iter().enumerate().take(MOST_PICTURES).filter(|(_, column)| column.in_table);
         let columns: Vec<(usize, &Column, bool)> = columns
-            .map(|(at, column)| (at, column, column.shown().is_ok_and(|rows| is_right(rows.data_type()))))
+            .map(|(at, column)| (at, column, column.shown().is_ok_and(|rows| is_number(rows.data_type()))))
             .collect();
         let rows = edge_rows(table.rows);
         out.raw("<h2 id=rows>First and last rows</h2>\n");
@@ -309,8 +309,8 @@ fn filters_of(column: &Column) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether cells of a type stand at the right.
-fn is_right(data_type: &DataType) -> bool {
+/// Whether people compare values of a type digit by digit, so that cells stand at the right.
+pub fn is_number(data_type: &DataType) -> bool {
     data_type.is_numeric() || matches!(data_type, DataType::Duration(_))
 }
 

@@ -24,7 +24,7 @@ use crate::session::Settings;
 use crate::source::Interrupt;
 use crate::store::{self, Rows};
 use crate::table::{Column, Table, arrow_name};
-use crate::views::page::instant;
+use crate::views::page::{instant, is_number};
 use crate::views::printable;
 use crate::views::text::{TextFormat, TextLayout};
 
@@ -238,9 +238,4 @@ impl Cells {
     fn width(&self) -> usize {
         self.values_width().max(self.heading())
     }
-}
-
-/// Whether people compare values of a type digit by digit.
-fn is_number(data_type: &DataType) -> bool {
-    data_type.is_numeric() || matches!(data_type, DataType::Duration(_))
 }

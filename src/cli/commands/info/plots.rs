@@ -13,7 +13,7 @@ use crate::cli::progress::Watched;
 use crate::cli::tables::{self, find, table_of};
 use crate::cli::terminal::{Ink, Inked, Terminal, width};
 use crate::table::{Column, Table, arrow_name};
-use crate::views::page::{BarsOf, ColumnLook, Labels, Look, Plain, Scale, Stretch, Values};
+use crate::views::page::{BarsOf, ColumnLook, Labels, Look, Plain, Scale, Stretch, Values, source_name};
 
 /// Characters of the bars: fewer on a narrow terminal, down to the second number; down to the third for notes.
 const BARS: [usize; 3] = [32, 8, 12];
@@ -82,8 +82,7 @@ pub(super) fn write(
 
 /// The last part of the path of a place, or the name of its file.
 fn name_of(place: &Place) -> String {
-    let file = place.source().file_name().unwrap_or(place.source().as_os_str());
-    place.last_name().unwrap_or_else(|| file.to_string_lossy().into_owned())
+    place.last_name().unwrap_or_else(|| source_name(place.source()))
 }
 
 /// A table to draw.
@@ -134,8 +133,7 @@ impl Drawing<'_> {
         ]);
         lines.iter().for_each(|line| text += &self.drawn(line, &widths));
         let sampled = self.look.columns.iter().filter(|look| !look.is_whole && !look.stretches.is_empty());
-        let rows = sampled.map(|look| look.stretches.iter().map(|rows| rows.end - rows.start).sum::<u64>()).max();
-        if let Some(rows) = rows {
+        if let Some(rows) = sampled.map(ColumnLook::sampled).max() {
             text += &self.finished(&[(Ink::Faint, format!("  of a sample of {} rows", count(rows)).into())]);
         }
         text
@@ -198,11 +196,10 @@ impl Drawing<'_> {
         let mut widths = Widths { texts, bars: BARS[0], steps };
         let columns = self.terminal.columns.unwrap_or(usize::MAX);
         // Types and units are left out first, since other commands show them as well.
-        if widths.all() > columns {
-            widths.texts[2] = 0;
-        }
-        if widths.all() > columns {
-            widths.texts[1] = 0;
+        for at in [2, 1] {
+            if widths.all() > columns {
+                widths.texts[at] = 0;
+            }
         }
         if widths.all() > columns {
             widths.steps = 0;
@@ -245,8 +242,7 @@ impl Drawing<'_> {
                 let has_notes = !line.notes.is_empty();
                 let text = self.terminal.clipped(text, if has_notes { room } else { usize::MAX });
                 let blank = if has_notes { " ".repeat(room.saturating_sub(width(&text))) } else { String::new() };
-                parts.push((Ink::Plain, format!("{text}{blank}").into()));
-                parts.insert(parts.len() - 1, (Ink::Plain, "  ".into()));
+                parts.push((Ink::Plain, format!("  {text}{blank}").into()));
             }
         }
         if !line.notes.is_empty() {
