@@ -93,8 +93,8 @@ impl Spot {
         let more = (all - listed.len()) as u64;
         // Columns are members of the groups of some tables.
         let columns: HashSet<&BString> = table.iter().flat_map(|table| &table.columns).map(|one| &one.name).collect();
-        let is_column = |member: &ShownMember| member.dataset().is_some() && columns.contains(&member.name);
-        let listed: Vec<ShownMember> = listed.into_iter().filter(|member| !is_column(member)).collect();
+        let listed = listed.into_iter().filter(|one| one.dataset().is_none() || !columns.contains(&one.name));
+        let listed: Vec<ShownMember> = listed.collect();
         let mut rooms = Rooms::default();
         let is_mounted = place.mounted.is_some();
         let members = listed.iter().map(|member| rooms.member(member, is_mounted)).collect();
@@ -163,14 +163,16 @@ impl Page {
         match self {
             Self::Table(page, listed) => {
                 let look = Look::of(page.table(), statistics, interrupt)?;
+                let described = spot.described(interrupt)?;
                 // Looking has read the chunk maps. Unless an interrupt cut this short, it is the same at any time.
-                let stored = spot.described(interrupt)?.stored_bytes(MOST_PICTURES, interrupt);
-                let found = Finder::new(page.members(), statistics, interrupt).found(listed, spot)?;
+                let stored = described.stored_bytes(MOST_PICTURES, interrupt);
+                let found = Finder::new(page.members(), statistics, interrupt).found(listed, spot, &described)?;
                 interrupt.check()?;
                 Ok(page.render(&look, stored, &found))
             }
             Self::Group(page, listed) => {
-                let found = Finder::new(page.members(), statistics, interrupt).found(listed, spot)?;
+                let described = spot.described(interrupt)?;
+                let found = Finder::new(page.members(), statistics, interrupt).found(listed, spot, &described)?;
                 interrupt.check()?;
                 Ok(page.render(&found))
             }
@@ -319,6 +321,8 @@ struct Finder<'a> {
     interrupt: &'a Interrupt,
     /// Directories that may still be opened.
     opened: usize,
+    /// Whether directories are left out.
+    is_cut: bool,
     /// Tables whose times may still be read.
     timed: usize,
     /// Datasets whose bytes may still be counted.
@@ -341,35 +345,23 @@ impl<'a> Finder<'a> {
     fn new(members: &'a Members, statistics: bool, interrupt: &'a Interrupt) -> Self {
         let members = members.shown();
         let drawn = members.iter().filter(|member| member.kind.room() != Room::Nothing).count() as u64;
-        Self { members, statistics, interrupt, opened: MOST_OPENED, timed: MOST_TIMED, counted: MOST_COUNTED, drawn }
+        let (opened, timed, counted) = (MOST_OPENED, MOST_TIMED, MOST_COUNTED);
+        Self { members, statistics, interrupt, opened, is_cut: false, timed, counted, drawn }
     }
 
     /// The facts of the members of the directory at `spot`, as `listed`, and of the tables below.
     ///
     /// # Errors
     /// If the request is interrupted.
-    fn found(mut self, listed: &[ShownMember], spot: &Spot) -> Result<Found, Error> {
-        let mut found = Found { details: vec![Details::Nothing; self.members.len()], ..Found::default() };
-        let names = self.members.iter().zip(listed).enumerate().filter_map(|(at, (member, listed))| {
-            let is_directory = matches!(member.kind, MemberKind::Table | MemberKind::Group);
-            Some((listed.names().into_iter().next().filter(|_| is_directory)?, at))
-        });
-        let mut members: HashMap<BString, usize> = HashMap::new();
-        let mut waiting = VecDeque::new();
-        for (name, at) in names {
-            members.insert(name.as_str().into(), at);
-            waiting.push_back(Waiting { under: Some(at), order: vec![at], path: name.into(), above: spot.clone() });
-        }
-        for (number, name) in self.directories(spot).enumerate().filter(|(_, name)| !members.contains_key(name)) {
-            let order = vec![self.members.len() + number];
-            waiting.push_back(Waiting { under: None, order, path: name, above: spot.clone() });
-        }
+    fn found(mut self, listed: &[ShownMember], spot: &Spot, described: &DirectoryDescription) -> Result<Found, Error> {
+        let mut details = vec![Details::Nothing; self.members.len()];
+        let mut waiting = self.first(listed, spot);
         let mut below = Vec::new();
         // Breadth first: the tables nearest to the page come before the limit.
         while let Some(next) = waiting.pop_front() {
             self.interrupt.check()?;
             let Some(left) = self.opened.checked_sub(1) else {
-                found.is_cut = true;
+                self.is_cut = true;
                 break;
             };
             self.opened = left;
@@ -378,43 +370,69 @@ impl<'a> Finder<'a> {
             let Ok(described) = spot.described(self.interrupt) else { continue };
             let member = next.under.filter(|_| next.order.len() == 1);
             match (self.details(&described), member) {
-                (details, Some(at)) => found.details[at] = details,
-                (Details::Table(details), None) => {
-                    below.push((
-                        next.order.clone(),
-                        TableBelow { under: next.under, path: next.path.to_vec(), details },
-                    ));
+                (own, Some(at)) => details[at] = own,
+                (Details::Table(table), None) => {
+                    let table = TableBelow { under: next.under, path: next.path.to_vec(), details: table };
+                    below.push((next.order.clone(), table));
                 }
                 _ => {}
             }
-            if next.order.len() < DEEPEST && !spot.directory().is_some_and(|directory| directory.is_hidden()) {
-                let children = self.directories(&spot).enumerate().map(|(number, name)| Waiting {
-                    under: next.under,
-                    order: [next.order.as_slice(), &[number]].concat(),
-                    path: [next.path.as_slice(), &name].join(&b'/').into(),
-                    above: spot.clone(),
-                });
-                waiting.extend(children);
+            if !spot.directory().is_some_and(|directory| directory.is_hidden()) {
+                waiting.extend(self.inner(&next, &spot));
             }
         }
         below.sort_by(|one, other| one.0.cmp(&other.0));
-        found.below = below.into_iter().map(|(_, table)| table).collect();
+        let below = below.into_iter().map(|(_, table)| table).collect();
         for (at, (member, listed)) in self.members.iter().zip(listed).enumerate() {
             if member.kind.room() != Room::Nothing {
-                found.details[at] = self.array(member.kind.room(), listed, spot)?;
+                details[at] = self.array(member.kind.room(), listed, described)?;
             }
         }
-        Ok(found)
+        Ok(Found { details, below, is_cut: self.is_cut })
     }
 
-    /// The first directories in a directory that a walk enters.
-    fn directories(&self, spot: &Spot) -> impl Iterator<Item = BString> + use<> {
-        let children = spot.children(self.interrupt).ok();
-        let most = self.opened;
-        children.into_iter().flat_map(move |children| {
-            let entered = children.iter().take(MOST_LISTED).filter(is_entered).take(most);
-            entered.map(|entry| entry.name).collect::<Vec<_>>()
-        })
+    /// The directories at `spot`: members first, then others.
+    fn first(&self, listed: &[ShownMember], spot: &Spot) -> VecDeque<Waiting> {
+        let mut waiting = VecDeque::new();
+        let mut members: HashSet<BString> = HashSet::new();
+        for (at, (member, listed)) in self.members.iter().zip(listed).enumerate() {
+            let name = listed.names().into_iter().next();
+            if let Some(name) = name.filter(|_| matches!(member.kind, MemberKind::Table | MemberKind::Group)) {
+                members.insert(name.as_str().into());
+                waiting.push_back(Waiting { under: Some(at), order: vec![at], path: name.into(), above: spot.clone() });
+            }
+        }
+        let others = self.directories(spot).into_iter().enumerate().filter(|(_, name)| !members.contains(name));
+        waiting.extend(others.map(|(number, name)| Waiting {
+            under: None,
+            order: vec![self.members.len() + number],
+            path: name,
+            above: spot.clone(),
+        }));
+        waiting
+    }
+
+    /// The directories in one that was opened at `spot`.
+    fn inner(&mut self, opened: &Waiting, spot: &Spot) -> Vec<Waiting> {
+        let names = self.directories(spot);
+        if opened.order.len() >= DEEPEST {
+            self.is_cut |= !names.is_empty();
+            return Vec::new();
+        }
+        let inner = names.into_iter().enumerate().map(|(number, name)| Waiting {
+            under: opened.under,
+            order: [opened.order.as_slice(), &[number]].concat(),
+            path: [opened.path.as_slice(), &name].join(&b'/').into(),
+            above: spot.clone(),
+        });
+        inner.collect()
+    }
+
+    /// The first directories in a directory that a walk enters: one more than may be opened, if there are more.
+    fn directories(&self, spot: &Spot) -> Vec<BString> {
+        let Ok(children) = spot.children(self.interrupt) else { return Vec::new() };
+        let entered = children.iter().take(MOST_LISTED).filter(is_entered).take(self.opened + 1);
+        entered.map(|entry| entry.name).collect()
     }
 
     /// The facts of a table or group.
@@ -423,8 +441,9 @@ impl<'a> Finder<'a> {
             let members = members_of(described, self.interrupt);
             return members.map_or(Details::Nothing, |(_, all)| Details::Group(all as u64));
         };
-        let times = if self.timed > 0 { times_of(table, self.interrupt) } else { None };
-        self.timed -= usize::from(times.is_some());
+        let instants = instants_of(table).filter(|_| self.timed > 0);
+        self.timed -= usize::from(instants.is_some());
+        let times = instants.and_then(|rows| ends_of(rows.as_ref(), self.interrupt));
         let stored = described.stored_bytes(self.counted, self.interrupt);
         self.counted = self.counted.saturating_sub(table.columns.len());
         Details::Table(TableDetails {
@@ -441,19 +460,18 @@ impl<'a> Finder<'a> {
     ///
     /// # Errors
     /// If the request is interrupted.
-    fn array(&mut self, room: Room, listed: &ShownMember, spot: &Spot) -> Result<Details, Error> {
+    fn array(&mut self, room: Room, listed: &ShownMember, described: &DirectoryDescription) -> Result<Details, Error> {
         // An array that was to be drawn, and cannot be, leaves its share to those behind it.
         let most = MOST_DECODED / self.drawn.max(1);
         self.drawn -= 1;
         self.interrupt.check()?;
-        let drawn = self.drawn(room, listed, spot, most);
+        let drawn = self.drawn(room, listed, described, most);
         self.interrupt.check()?;
         Ok(drawn.unwrap_or_default())
     }
 
     /// The picture of an array, or its values, from about `most` decoded bytes at most.
-    fn drawn(&self, room: Room, listed: &ShownMember, spot: &Spot, most: u64) -> Option<Details> {
-        let described = spot.described(self.interrupt).ok()?;
+    fn drawn(&self, room: Room, listed: &ShownMember, described: &DirectoryDescription, most: u64) -> Option<Details> {
         let (contents, opened) = described.shown();
         let name = listed.names().into_iter().next()?;
         let (_, Child::Single(array, _)) = contents.listing.get(name.as_bytes())? else { return None };
@@ -470,18 +488,25 @@ impl<'a> Finder<'a> {
             return Some(Details::Trace(Box::new(look.columns.remove(0))));
         }
         let values = look.edges.in_words();
-        let is_one = product(&single.shape) == Some(1);
-        let values = if is_one { values.trim_start_matches('[').trim_end_matches(']').to_owned() } else { values };
-        Some(Details::Values(values)).filter(|_| !look.edges.rows.is_empty())
+        // A single element of an array is shown without the brackets of its axes.
+        let axes = 1..if product(&single.shape) == Some(1) { single.shape.len() } else { 0 };
+        let shown = axes.fold(values.as_str(), |text, _| {
+            text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text)
+        });
+        Some(Details::Values(shown.to_owned())).filter(|_| !look.edges.rows.is_empty())
     }
 }
 
-/// The instants of the first and the last row in the first column of times, in seconds since 1970, if they rise.
-fn times_of(table: &Table, interrupt: &Interrupt) -> Option<[i64; 2]> {
+/// The first column of times.
+fn instants_of(table: &Table) -> Option<Arc<dyn Rows>> {
     let mut shown = table.columns.iter().filter(|column| column.in_table).filter_map(|column| column.shown().ok());
-    let rows = shown.find(|rows| matches!(rows.data_type(), DataType::Timestamp(..)))?;
+    shown.find(|rows| matches!(rows.data_type(), DataType::Timestamp(..)))
+}
+
+/// The first and the last instant of a column, in seconds since 1970, if they rise.
+fn ends_of(rows: &dyn Rows, interrupt: &Interrupt) -> Option<[i64; 2]> {
     let last = rows.len().checked_sub(1)?;
-    let ends = [seconds_at(rows.as_ref(), 0, interrupt)?, seconds_at(rows.as_ref(), last, interrupt)?];
+    let ends = [seconds_at(rows, 0, interrupt)?, seconds_at(rows, last, interrupt)?];
     Some(ends).filter(|[first, last]| first <= last)
 }
 

@@ -294,22 +294,23 @@ impl Members {
                 }
             }
             below.for_each(|table| self.push_below(table, has_times, (&mut rows, &mut left, &mut more)));
-            if rows.is_empty() && more == 0 {
-                return;
+            if !rows.is_empty() || more > 0 {
+                out.raw(&format!("<h2 id=tables>Tables{within}</h2>\n"));
+                out.raw("<div class=scroll tabindex=0><table class=\"rows list\"><thead><tr>");
+                out.raw("<th scope=col>Table<th scope=col class=r>Rows<th scope=col class=r>Columns");
+                out.raw("<th scope=col>Kept as<th scope=col class=r>In the file");
+                out.raw(if has_times { "<th scope=col>Times" } else { "" });
+                out.raw("<th scope=col>Findings</tr></thead>\n<tbody>").raw(&rows.concat());
+                out.raw("</tbody></table></div>\n");
             }
-            out.raw(&format!("<h2 id=tables>Tables{within}</h2>\n"));
-            out.raw("<div class=scroll tabindex=0><table class=\"rows list\"><thead><tr>");
-            out.raw("<th scope=col>Table<th scope=col class=r>Rows<th scope=col class=r>Columns<th scope=col>Kept as");
-            out.raw("<th scope=col class=r>In the file");
-            out.raw(if has_times { "<th scope=col>Times" } else { "" }).raw("<th scope=col>Findings</tr></thead>\n");
-            out.raw("<tbody>").raw(&rows.concat()).raw("</tbody></table></div>\n");
             if more > 0 {
                 let tables = counted(more, "more table");
                 out.raw(&format!("<p class=note>{tables} further down: on the pages of the groups.</p>\n"));
             }
             if found.is_cut {
                 let most = count(MOST_OPENED as u64);
-                out.raw(&format!("<p class=note>Only the first {most} tables and groups were looked into.</p>\n"));
+                out.raw("<p class=note>Not all directories were looked into for tables: no more than ");
+                out.raw(&format!("{most}, those nearest to this page.</p>\n"));
             }
         });
     }
