@@ -14,7 +14,9 @@ use hepfs::store::decode::{self, HeapBytes, Objects, Oddities, Resolve, Weigher}
 use hepfs::store::statistics::{ScalarKind, encoded_again};
 use hepfs::store::{ChunkDecoding, Error, Facts, RowRange, Rows, StoredBytes, StoredFacts, Unresolved};
 use hepfs::table::{Column, Table};
-use hepfs::views::page::{Details, Found, GroupPage, Look, Member, MemberKind, Members, PagePlace, Room, TablePage};
+use hepfs::views::page::{
+    Found, GroupPage, Look, Member, MemberFacts, MemberKind, Members, PagePlace, TablePage, ValueRoom,
+};
 use hepfs::views::png::{Colours, PicturedArray};
 
 pub use hepfs::store::decode::region;
@@ -114,12 +116,12 @@ pub fn page(datatype: Datatype, [name, text]: [&str; 2], (count, width): (usize,
             files: vec![name.into()],
         },
     };
-    let members = vec![array(Room::Picture(longest)), array(Room::Values), array(Room::Trace)];
+    let members = vec![array(ValueRoom::Picture(longest)), array(ValueRoom::Values), array(ValueRoom::Trace)];
     let page = GroupPage::new(place, Members::new(members, 0, 3, true), Arc::default());
     let details = vec![
-        picture.map_or(Details::Nothing, Details::Picture),
-        Details::Values(look.edges.in_words()),
-        Details::Trace(Box::new(look.columns.remove(0))),
+        picture.map_or(MemberFacts::Nothing, MemberFacts::Picture),
+        MemberFacts::Values(look.edges.in_words()),
+        MemberFacts::Trace(Box::new(look.columns.remove(0))),
     ];
     sound(&page.render(&Found { details, ..Found::default() }), page.size(), [name, text]);
 }

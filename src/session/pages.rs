@@ -24,8 +24,8 @@ use crate::table::{Table, arrow_name};
 use crate::views::constant::ConstantView;
 use crate::views::metadata::ShownMember;
 use crate::views::page::{
-    ColumnLook, DESCRIPTIONS, Details, Found, GroupPage, Look, MOST_MEMBERS, MOST_OPENED, MOST_PICTURES, Member,
-    MemberKind, Members, PagePlace, Room, TableBelow, TableDetails, TablePage, kept_as, source_name, stated,
+    ColumnLook, DESCRIPTIONS, Found, GroupPage, Look, MOST_MEMBERS, MOST_OPENED, MOST_PICTURES, Member, MemberFacts,
+    MemberKind, Members, PagePlace, TableBelow, TableFacts, TablePage, ValueRoom, kept_as, source_name, stated,
 };
 use crate::views::png::{Colours, PicturedArray};
 
@@ -281,20 +281,20 @@ impl Rooms {
     }
 
     /// Takes the room of an array.
-    fn room(&mut self, dataset: &Dataset) -> Room {
+    fn room(&mut self, dataset: &Dataset) -> ValueRoom {
         let few = product(&dataset.shape).is_some_and(|elements| elements <= FEW);
         let picture = PicturedArray::longest(&dataset.shape, &dataset.datatype);
         let is_trace = dataset.shape.len() == 1;
         let (left, room) = match () {
-            () if dataset.null || dataset.shape.contains(&0) => return Room::Nothing,
-            () if few => (&mut self.values, Room::Values),
-            () if picture > 0 => (&mut self.pictures, Room::Picture(picture)),
-            () if is_trace => (&mut self.pictures, Room::Trace),
-            () => return Room::Nothing,
+            () if dataset.null || dataset.shape.contains(&0) => return ValueRoom::Nothing,
+            () if few => (&mut self.values, ValueRoom::Values),
+            () if picture > 0 => (&mut self.pictures, ValueRoom::Picture(picture)),
+            () if is_trace => (&mut self.pictures, ValueRoom::Trace),
+            () => return ValueRoom::Nothing,
         };
         let has_room = *left > 0;
         *left -= usize::from(has_room);
-        if has_room { room } else { Room::Nothing }
+        if has_room { room } else { ValueRoom::Nothing }
     }
 }
 
@@ -344,7 +344,7 @@ struct Waiting {
 impl<'a> Finder<'a> {
     fn new(members: &'a Members, statistics: bool, interrupt: &'a Interrupt) -> Self {
         let members = members.shown();
-        let drawn = members.iter().filter(|member| member.kind.room() != Room::Nothing).count() as u64;
+        let drawn = members.iter().filter(|member| member.kind.room() != ValueRoom::Nothing).count() as u64;
         let (opened, timed, counted) = (MOST_OPENED, MOST_TIMED, MOST_COUNTED);
         Self { members, statistics, interrupt, opened, is_cut: false, timed, counted, drawn }
     }
@@ -354,7 +354,7 @@ impl<'a> Finder<'a> {
     /// # Errors
     /// If the request is interrupted.
     fn found(mut self, listed: &[ShownMember], spot: &Spot, described: &DirectoryDescription) -> Result<Found, Error> {
-        let mut details = vec![Details::Nothing; self.members.len()];
+        let mut details = vec![MemberFacts::Nothing; self.members.len()];
         let mut waiting = self.first(listed, spot);
         let mut below = Vec::new();
         // Breadth first: the tables nearest to the page come before the limit.
@@ -371,7 +371,7 @@ impl<'a> Finder<'a> {
             let member = next.under.filter(|_| next.order.len() == 1);
             match (self.details(&described), member) {
                 (own, Some(at)) => details[at] = own,
-                (Details::Table(table), None) => {
+                (MemberFacts::Table(table), None) => {
                     let table = TableBelow { under: next.under, path: next.path.to_vec(), details: table };
                     below.push((next.order.clone(), table));
                 }
@@ -384,7 +384,7 @@ impl<'a> Finder<'a> {
         below.sort_by(|one, other| one.0.cmp(&other.0));
         let below = below.into_iter().map(|(_, table)| table).collect();
         for (at, (member, listed)) in self.members.iter().zip(listed).enumerate() {
-            if member.kind.room() != Room::Nothing {
+            if member.kind.room() != ValueRoom::Nothing {
                 details[at] = self.array(member.kind.room(), listed, described)?;
             }
         }
@@ -436,17 +436,17 @@ impl<'a> Finder<'a> {
     }
 
     /// The facts of a table or group.
-    fn details(&mut self, described: &DirectoryDescription) -> Details {
+    fn details(&mut self, described: &DirectoryDescription) -> MemberFacts {
         let Some(table) = described.table() else {
             let members = members_of(described, self.interrupt);
-            return members.map_or(Details::Nothing, |(_, all)| Details::Group(all as u64));
+            return members.map_or(MemberFacts::Nothing, |(_, all)| MemberFacts::Group(all as u64));
         };
         let instants = instants_of(table).filter(|_| self.timed > 0);
         self.timed -= usize::from(instants.is_some());
         let times = instants.and_then(|rows| ends_of(rows.as_ref(), self.interrupt));
         let stored = described.stored_bytes(self.counted, self.interrupt);
         self.counted = self.counted.saturating_sub(table.columns.len());
-        Details::Table(TableDetails {
+        MemberFacts::Table(TableFacts {
             rows: table.rows,
             columns: table.columns.len() as u64,
             format: kept_as(table),
@@ -460,7 +460,12 @@ impl<'a> Finder<'a> {
     ///
     /// # Errors
     /// If the request is interrupted.
-    fn array(&mut self, room: Room, listed: &ShownMember, described: &DirectoryDescription) -> Result<Details, Error> {
+    fn array(
+        &mut self,
+        room: ValueRoom,
+        listed: &ShownMember,
+        described: &DirectoryDescription,
+    ) -> Result<MemberFacts, Error> {
         // An array that was to be drawn, and cannot be, leaves its share to those behind it.
         let most = MOST_DECODED / self.drawn.max(1);
         self.drawn -= 1;
@@ -471,21 +476,27 @@ impl<'a> Finder<'a> {
     }
 
     /// The picture of an array, or its values, from about `most` decoded bytes at most.
-    fn drawn(&self, room: Room, listed: &ShownMember, described: &DirectoryDescription, most: u64) -> Option<Details> {
+    fn drawn(
+        &self,
+        room: ValueRoom,
+        listed: &ShownMember,
+        described: &DirectoryDescription,
+        most: u64,
+    ) -> Option<MemberFacts> {
         let (contents, opened) = described.shown();
         let name = listed.names().into_iter().next()?;
         let (_, Child::Single(array, _)) = contents.listing.get(name.as_bytes())? else { return None };
         let single = array.single(opened.file().ok()?, self.interrupt).ok()?;
-        if let Room::Picture(_) = room {
+        if let ValueRoom::Picture(_) = room {
             let drawn = pictured(&single, &array.dataset)?;
             let colours =
                 Colours::of(&single, stated(&array.dataset.attributes, &["CLASS"]).as_deref() == Some("IMAGE"));
-            return drawn.picture(&colours, most, self.interrupt).ok()?.map(Details::Picture);
+            return drawn.picture(&colours, most, self.interrupt).ok()?.map(MemberFacts::Picture);
         }
         let mut look = Look::within(&single.whole, self.statistics, most, self.interrupt).ok()?;
-        let is_drawn = room == Room::Trace && look.columns.first().is_some_and(ColumnLook::has_band);
+        let is_drawn = room == ValueRoom::Trace && look.columns.first().is_some_and(ColumnLook::has_band);
         if is_drawn {
-            return Some(Details::Trace(Box::new(look.columns.remove(0))));
+            return Some(MemberFacts::Trace(Box::new(look.columns.remove(0))));
         }
         let values = look.edges.in_words();
         // A single element of an array is shown without the brackets of its axes.
@@ -493,7 +504,7 @@ impl<'a> Finder<'a> {
         let shown = axes.fold(values.as_str(), |text, _| {
             text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text)
         });
-        Some(Details::Values(shown.to_owned())).filter(|_| !look.edges.rows.is_empty())
+        Some(MemberFacts::Values(shown.to_owned())).filter(|_| !look.edges.rows.is_empty())
     }
 }
 

@@ -78,7 +78,7 @@ pub enum MemberKind {
         /// Description.
         description: Option<String>,
         /// Room for its values or its picture.
-        room: Room,
+        room: ValueRoom,
         /// Its files, as relative links, unescaped.
         files: Vec<Vec<u8>>,
     },
@@ -88,7 +88,7 @@ pub enum MemberKind {
 
 /// Room for what a page shows of the values of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum ValueRoom {
     /// No room.
     Nothing,
     /// Its values as text, or some of them.
@@ -101,21 +101,21 @@ pub enum Room {
 
 impl MemberKind {
     /// The room for values or a picture.
-    pub fn room(&self) -> Room {
-        if let Self::Array { room, .. } = self { *room } else { Room::Nothing }
+    pub fn room(&self) -> ValueRoom {
+        if let Self::Array { room, .. } = self { *room } else { ValueRoom::Nothing }
     }
 }
 
 /// Facts of a member that are learnt when the page is made.
 #[derive(Clone, Debug, Default)]
-pub enum Details {
+pub enum MemberFacts {
     /// Nothing.
     #[default]
     Nothing,
     /// Members of a group that is no table.
     Group(u64),
     /// Facts of a table; a group may be one.
-    Table(TableDetails),
+    Table(TableFacts),
     /// The picture of an array.
     Picture(Picture),
     /// How the values of an array of one dimension run over its elements.
@@ -126,7 +126,7 @@ pub enum Details {
 
 /// Facts of a table.
 #[derive(Clone, Debug, Default)]
-pub struct TableDetails {
+pub struct TableFacts {
     /// Rows.
     pub rows: u64,
     /// Columns.
@@ -149,14 +149,14 @@ pub struct TableBelow {
     /// Its path below the page, as a mount shows it.
     pub path: Vec<u8>,
     /// Its facts.
-    pub details: TableDetails,
+    pub details: TableFacts,
 }
 
 /// The facts of members and of tables below them.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// One for each member, in order; less where nothing is known.
-    pub details: Vec<Details>,
+    pub details: Vec<MemberFacts>,
     /// Tables further down, those of a member in order.
     pub below: Vec<TableBelow>,
     /// Whether groups are left that were not opened.
@@ -165,13 +165,13 @@ pub struct Found {
 
 impl Found {
     /// The facts of a member by its number.
-    fn of(&self, at: usize) -> &Details {
-        self.details.get(at).unwrap_or(&Details::Nothing)
+    fn of(&self, at: usize) -> &MemberFacts {
+        self.details.get(at).unwrap_or(&MemberFacts::Nothing)
     }
 
     /// The facts of a member, if it is a table.
-    fn table(&self, at: usize) -> Option<&TableDetails> {
-        if let Details::Table(table) = self.of(at) { Some(table) } else { None }
+    fn table(&self, at: usize) -> Option<&TableFacts> {
+        if let MemberFacts::Table(table) = self.of(at) { Some(table) } else { None }
     }
 }
 
@@ -203,7 +203,7 @@ impl Members {
 
     /// Whether one of them has room for an image.
     pub fn has_images(&self) -> bool {
-        self.members.iter().any(|member| matches!(member.kind.room(), Room::Picture(_)))
+        self.members.iter().any(|member| matches!(member.kind.room(), ValueRoom::Picture(_)))
     }
 
     /// Members of a kind, with their numbers.
@@ -346,8 +346,8 @@ impl Members {
             out.raw(&format!("<h2 id=groups>Groups{within}</h2>\n<div class=files>"));
             for (at, member) in groups {
                 let note = match found.of(at) {
-                    Details::Group(0) => "empty".to_owned(),
-                    Details::Group(many) => counted(*many, "member"),
+                    MemberFacts::Group(0) => "empty".to_owned(),
+                    MemberFacts::Group(many) => counted(*many, "member"),
                     _ => String::new(),
                 };
                 chip(member, "/", &note, out);
@@ -381,10 +381,10 @@ impl Members {
             out.raw("</div><div>");
             let values = MOST_VALUES + MOST_AROUND_VALUES;
             let most = match room {
-                Room::Nothing => 0,
-                Room::Values => values,
-                Room::Trace => MOST_TRACE.max(values),
-                Room::Picture(png) => (MOST_IMAGE + png.div_ceil(3) * 4).max(values),
+                ValueRoom::Nothing => 0,
+                ValueRoom::Values => values,
+                ValueRoom::Trace => MOST_TRACE.max(values),
+                ValueRoom::Picture(png) => (MOST_IMAGE + png.div_ceil(3) * 4).max(values),
             };
             let rows = shape.first().copied().unwrap_or(1);
             out.part(most, found.map(|found| found.of(at)), "", |out, details| {
@@ -404,18 +404,18 @@ impl Members {
 }
 
 /// Writes the picture of an array, or its values.
-fn show(details: &Details, (name, units): (&str, Option<&str>), rows: u64, out: &mut Html) {
+fn show(details: &MemberFacts, (name, units): (&str, Option<&str>), rows: u64, out: &mut Html) {
     match details {
-        Details::Picture(picture) if picture.png.is_empty() => {
+        MemberFacts::Picture(picture) if picture.png.is_empty() => {
             out.raw("<p class=\"n v\">").text(&sentence(picture), MOST_VALUES).raw("</p>");
         }
-        Details::Picture(picture) => {
+        MemberFacts::Picture(picture) => {
             let sentence = sentence(picture);
             out.raw(&format!("<img width={} height=64 alt=\"", picture.width)).text(&sentence, MOST_SENTENCE);
             out.raw("\" src=\"data:image/png;base64,").raw(&STANDARD.encode(&picture.png));
             out.raw("\"><small aria-hidden=true>").text(&sentence, MOST_SENTENCE).raw("</small>");
         }
-        Details::Trace(look) => {
+        MemberFacts::Trace(look) => {
             if let Ok(picture) = &look.picture {
                 // Elements of arrays have no list of the rows that were looked at.
                 Drawn { name, units, rows, look, has_same_rows: true }.trace(picture, out);
@@ -427,8 +427,8 @@ fn show(details: &Details, (name, units): (&str, Option<&str>), rows: u64, out: 
             });
             out.raw("<small>").raw(&figures.collect::<Vec<_>>().join(", ")).raw("</small>");
         }
-        Details::Values(values) => _ = out.raw("<p class=\"n v\">").text(values, MOST_VALUES).raw("</p>"),
-        Details::Nothing | Details::Group(_) | Details::Table(_) => {}
+        MemberFacts::Values(values) => _ = out.raw("<p class=\"n v\">").text(values, MOST_VALUES).raw("</p>"),
+        MemberFacts::Nothing | MemberFacts::Group(_) | MemberFacts::Table(_) => {}
     }
 }
 
@@ -470,7 +470,7 @@ fn chip(member: &Member, ending: &str, note: &str, out: &mut Html) {
 }
 
 /// The row of a table in a list; `head` is its name.
-fn row(head: &str, table: Option<&TableDetails>, has_times: bool) -> String {
+fn row(head: &str, table: Option<&TableFacts>, has_times: bool) -> String {
     Html::written(|out| {
         out.raw("<tr><th scope=row>").raw(head).raw("</th>");
         if let Some(table) = table {

@@ -35,11 +35,11 @@ pub use html::Html;
 pub use about::{DESCRIPTIONS, Stored, decoded, format_of, kept_as, stated};
 pub use group::GroupPage;
 pub use look::{
-    Bars, BarsOf, Cell, ColumnLook, Counted, EdgeRows, Label, Labels, Look, MOST_PICTURES, Number, Numbers, Order,
-    Picture, Plain, Scale, Stretch, Trace, Values, Width, edge_rows, instant,
+    Bars, BarsOf, Cell, ColumnLook, ColumnPicture, Counted, EdgeRows, Figures, Label, Labels, Look, MOST_PICTURES,
+    NoPicture, Number, Order, Scale, Stretch, Trace, Values, Width, edge_rows, instant,
 };
 pub use members::{
-    Details, Found, MOST_MEMBERS, MOST_OPENED, Member, MemberKind, Members, Room, TableBelow, TableDetails,
+    Found, MOST_MEMBERS, MOST_OPENED, Member, MemberFacts, MemberKind, Members, TableBelow, TableFacts, ValueRoom,
 };
 pub use table::{TablePage, is_number};
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::html::Html;
 use super::look::{
-    Bars, BarsOf, ColumnLook, Counted, Form, Kind, Label, Labels, Number, Numbers, Order, Picture, Scale, Trace,
+    Bars, BarsOf, ColumnLook, ColumnPicture, Counted, Figures, Form, Kind, Label, Labels, Number, Order, Scale, Trace,
     Values, Width, words,
 };
 use crate::activity::words::count;
@@ -75,7 +75,7 @@ pub struct Drawn<'a> {
 
 impl Drawn<'_> {
     /// Writes the picture of the values.
-    pub fn values(&self, picture: &Picture, out: &mut Html) {
+    pub fn values(&self, picture: &ColumnPicture, out: &mut Html) {
         match &picture.values {
             Values::Bars(bars) => self.bars(bars, out),
             Values::Labels(labels) if labels.are_booleans => self.split(labels, out),
@@ -191,7 +191,7 @@ impl Drawn<'_> {
     }
 
     /// Writes the picture over the rows.
-    pub fn trace(&self, picture: &Picture, out: &mut Html) {
+    pub fn trace(&self, picture: &ColumnPicture, out: &mut Html) {
         let trace = &picture.trace;
         self.begin(HEIGHT, out);
         if !self.has_same_rows {
@@ -471,7 +471,7 @@ pub fn order_of(order: Order) -> &'static str {
 }
 
 /// Writes the figures of a column.
-pub fn figures(numbers: &Numbers, out: &mut Html) {
+pub fn figures(numbers: &Figures, out: &mut Html) {
     fn mark<T>(figure: &Counted<T>) -> &'static str {
         if figure.is_exact { "" } else { " <u>≈</u>" }
     }

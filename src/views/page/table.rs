@@ -9,7 +9,7 @@ use super::html::Html;
 use super::look::{ColumnLook, EdgeRows};
 use super::members::{Found, Members};
 use super::svg::{Drawn, figures, most_bytes};
-use super::{Cell, Look, MOST_NAME, MOST_PICTURES, PagePlace, Plain, edge_rows, snippets, source_name};
+use super::{Cell, Look, MOST_NAME, MOST_PICTURES, NoPicture, PagePlace, edge_rows, snippets, source_name};
 use crate::activity::words::{bytes, count};
 use crate::table::{Column, Table, arrow_name};
 
@@ -315,15 +315,15 @@ pub fn is_number(data_type: &DataType) -> bool {
 }
 
 /// Says why a column has no picture.
-fn said(plain: &Plain, look: &ColumnLook) -> String {
+fn said(plain: &NoPicture, look: &ColumnLook) -> String {
     match plain {
-        Plain::Beyond => String::new(),
-        Plain::Empty => "no rows".to_owned(),
-        Plain::Missing if look.is_whole => "no picture: there is no value".to_owned(),
-        Plain::Missing => "no picture: there is no value in the sample".to_owned(),
-        Plain::Type => "no picture: values of this type have neither an order nor labels".to_owned(),
-        Plain::Costly => "no picture: too much would have to be decoded".to_owned(),
-        Plain::Unreadable(reason) => format!("cannot be read: {reason}"),
+        NoPicture::Beyond => String::new(),
+        NoPicture::Empty => "no rows".to_owned(),
+        NoPicture::Missing if look.is_whole => "no picture: there is no value".to_owned(),
+        NoPicture::Missing => "no picture: there is no value in the sample".to_owned(),
+        NoPicture::Type => "no picture: values of this type have neither an order nor labels".to_owned(),
+        NoPicture::Costly => "no picture: too much would have to be decoded".to_owned(),
+        NoPicture::Unreadable(reason) => format!("cannot be read: {reason}"),
     }
 }
 
@@ -359,7 +359,7 @@ fn note(look: &Look, out: &mut Html) {
     if drawn.iter().any(|column| matches!(&column.picture, Ok(picture) if picture.values.rises()) && !column.is_whole) {
         out.raw(" Bars of columns that rise count all rows, those between stretches in proportion.");
     }
-    let costly = look.columns.iter().filter(|column| column.picture == Err(Plain::Costly)).count();
+    let costly = look.columns.iter().filter(|column| column.picture == Err(NoPicture::Costly)).count();
     if costly > 0 {
         let columns =
             if costly == 1 { "1 column has".to_owned() } else { format!("{} columns have", count(costly as u64)) };

@@ -64,7 +64,7 @@ fn place(name: &str) -> PagePlace {
 fn written(table: Table, place: PagePlace) -> String {
     let table = Arc::new(table);
     let look = Look::of(&table, true, &Interrupt::new()).unwrap();
-    let members = vec![member(&place.name, MemberKind::Group), member(&place.name, array(Room::Values))];
+    let members = vec![member(&place.name, MemberKind::Group), member(&place.name, array(ValueRoom::Values))];
     let page = TablePage::new(table, place, Members::new(members, 0, 3, true));
     let size = page.size();
     let bytes = page.render(&look, Some(Stored { bytes: u64::MAX, are_all: false }), &Found::default());
@@ -223,7 +223,7 @@ fn member(name: &str, kind: MemberKind) -> Member {
     Member { name: name.to_owned(), link: Some(format!("{name}/index.html").into()), kind }
 }
 
-fn array(room: Room) -> MemberKind {
+fn array(room: ValueRoom) -> MemberKind {
     MemberKind::Array {
         type_name: "float64".into(),
         shape: vec![64, 16],
@@ -243,13 +243,13 @@ fn groups_show_their_members() {
     let members = vec![
         member("run", MemberKind::Table),
         member("<b>", MemberKind::Group),
-        member("a", array(Room::Picture(1000))),
-        member("b", array(Room::Nothing)),
-        member("c", array(Room::Values)),
+        member("a", array(ValueRoom::Picture(1000))),
+        member("b", array(ValueRoom::Nothing)),
+        member("c", array(ValueRoom::Values)),
         member("link", MemberKind::Other("link".into())),
     ];
     let page = group(members, 7, 40);
-    let table = TableDetails {
+    let table = TableFacts {
         rows: u64::MAX,
         columns: u64::MAX,
         format: "<".repeat(500),
@@ -267,13 +267,13 @@ fn groups_show_their_members() {
     for details in [
         vec![],
         vec![
-            Details::Table(table.clone()),
-            Details::Table(table.clone()),
-            Details::Picture(picture),
-            Details::Nothing,
-            Details::Values("'".repeat(500)),
+            MemberFacts::Table(table.clone()),
+            MemberFacts::Table(table.clone()),
+            MemberFacts::Picture(picture),
+            MemberFacts::Nothing,
+            MemberFacts::Values("'".repeat(500)),
         ],
-        vec![Details::Nothing, Details::Group(3)],
+        vec![MemberFacts::Nothing, MemberFacts::Group(3)],
     ] {
         let is_full = details.len() == 5;
         let below: Vec<TableBelow> = (0..if is_full { 40 } else { 0 }).map(below).collect();
@@ -297,11 +297,11 @@ fn tables_further_down_follow_their_group() {
     let below = |under: Option<usize>, path: &str| TableBelow {
         under,
         path: path.into(),
-        details: TableDetails { rows: 3, ..TableDetails::default() },
+        details: TableFacts { rows: 3, ..TableFacts::default() },
     };
-    let table = Details::Table(TableDetails { rows: 3, ..TableDetails::default() });
+    let table = MemberFacts::Table(TableFacts { rows: 3, ..TableFacts::default() });
     let below = vec![below(Some(0), "a/x"), below(Some(1), "b/y/z"), below(None, "tables/all")];
-    let page = page.render(&Found { details: vec![Details::Group(1), table], below, is_cut: false });
+    let page = page.render(&Found { details: vec![MemberFacts::Group(1), table], below, is_cut: false });
     let text = String::from_utf8(page).unwrap();
     let place =
         |link: &str| text.find(&format!("href=\"{link}/index.html\"")).unwrap_or_else(|| panic!("{link}: {text}"));

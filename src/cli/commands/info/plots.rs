@@ -13,7 +13,7 @@ use crate::cli::progress::Watched;
 use crate::cli::tables::{self, find, table_of};
 use crate::cli::terminal::{Ink, Inked, Terminal, width};
 use crate::table::{Column, Table, arrow_name};
-use crate::views::page::{BarsOf, ColumnLook, Labels, Look, Plain, Scale, Stretch, Values, source_name};
+use crate::views::page::{BarsOf, ColumnLook, Labels, Look, NoPicture, Scale, Stretch, Values, source_name};
 
 /// Characters of the bars: fewer on a narrow terminal, down to the second number; down to the third for notes.
 const BARS: [usize; 3] = [32, 8, 12];
@@ -365,14 +365,14 @@ fn share([part, of]: [u64; 2]) -> String {
 }
 
 /// Why a column has no picture.
-fn reason(plain: &Plain) -> String {
+fn reason(plain: &NoPicture) -> String {
     match plain {
-        Plain::Beyond => "no picture: one of many columns".to_owned(),
-        Plain::Empty => "no rows".to_owned(),
-        Plain::Missing => "no values".to_owned(),
-        Plain::Type => "no picture: its values have no order".to_owned(),
-        Plain::Costly => "no picture: a sample of it takes long to read".to_owned(),
-        Plain::Unreadable(reason) => format!("unreadable: {reason}"),
+        NoPicture::Beyond => "no picture: one of many columns".to_owned(),
+        NoPicture::Empty => "no rows".to_owned(),
+        NoPicture::Missing => "no values".to_owned(),
+        NoPicture::Type => "no picture: its values have no order".to_owned(),
+        NoPicture::Costly => "no picture: a sample of it takes long to read".to_owned(),
+        NoPicture::Unreadable(reason) => format!("unreadable: {reason}"),
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::values::{Form, Kind, Piece};
 use super::{
-    Bars, BarsOf, Counted, Label, Labels, Number, Numbers, Order, Picture, Plain, Scale, Stretch, Trace, Values, Width,
-    edges, words,
+    Bars, BarsOf, ColumnPicture, Counted, Figures, Label, Labels, NoPicture, Number, Order, Scale, Stretch, Trace,
+    Values, Width, edges, words,
 };
 use crate::store::statistics::{Scalar, Summary};
 
@@ -136,7 +136,7 @@ impl Value for f64 {
 
 impl Sampled<'_> {
     /// The picture and the figures.
-    pub fn drawn(&self) -> (Result<Picture, Plain>, Numbers) {
+    pub fn drawn(&self) -> (Result<ColumnPicture, NoPicture>, Figures) {
         let mut numbers = self.numbers();
         let picture = match self.kind {
             Kind::Whole(form) => {
@@ -146,7 +146,7 @@ impl Sampled<'_> {
             Kind::Lengths => self.of_wholes(&self.wholes(), Form::Integer, BarsOf::Lengths, &mut numbers),
             Kind::Real => self.of_reals(&mut numbers),
             Kind::Booleans | Kind::Labels => self.of_labels(&mut numbers),
-            Kind::Plain => Err(Plain::Type),
+            Kind::Plain => Err(NoPicture::Type),
         };
         (picture, numbers)
     }
@@ -157,7 +157,7 @@ impl Sampled<'_> {
     }
 
     /// The figures of every kind.
-    fn numbers(&self) -> Numbers {
+    fn numbers(&self) -> Figures {
         let (missing, nans, rows, is_exact) = match &self.known {
             Some(known) => (known.nulls, known.nans, known.rows, true),
             None => (
@@ -170,15 +170,21 @@ impl Sampled<'_> {
         let nans = (nans > 0).then_some(Counted { of: [nans, rows], is_exact });
         // Of a column whose values are not read, nothing is known to be missing or not.
         let missing = (rows > 0).then_some(Counted { of: [missing, rows], is_exact });
-        Numbers { nans, missing, ..Numbers::default() }
+        Figures { nans, missing, ..Figures::default() }
     }
 
     fn wholes(&self) -> Vec<&[i128]> {
         self.pieces.iter().map(Piece::wholes).collect()
     }
 
-    fn of_wholes(&self, values: &[&[i128]], form: Form, of: BarsOf, numbers: &mut Numbers) -> Result<Picture, Plain> {
-        let seen = Seen::new(self, values, of != BarsOf::Bytes).ok_or(Plain::Missing)?;
+    fn of_wholes(
+        &self,
+        values: &[&[i128]],
+        form: Form,
+        of: BarsOf,
+        numbers: &mut Figures,
+    ) -> Result<ColumnPicture, NoPicture> {
+        let seen = Seen::new(self, values, of != BarsOf::Bytes).ok_or(NoPicture::Missing)?;
         let span = seen.greatest - seen.least;
         if of != BarsOf::Bytes {
             [numbers.least, numbers.greatest] = [seen.least, seen.greatest]
@@ -193,12 +199,12 @@ impl Sampled<'_> {
         }
         let (bars, range) = seen.whole_bars(form, of);
         let trace = seen.trace(&bars, range);
-        Ok(Picture { values: Values::Bars(bars), trace })
+        Ok(ColumnPicture { values: Values::Bars(bars), trace })
     }
 
-    fn of_reals(&self, numbers: &mut Numbers) -> Result<Picture, Plain> {
+    fn of_reals(&self, numbers: &mut Figures) -> Result<ColumnPicture, NoPicture> {
         let values: Vec<&[f64]> = self.pieces.iter().map(Piece::reals).collect();
-        let seen = Seen::new(self, &values, true).ok_or(Plain::Missing)?;
+        let seen = Seen::new(self, &values, true).ok_or(NoPicture::Missing)?;
         let [a, b] = seen.middle();
         let figures = [(seen.least, seen.is_exact), (a.halfway(b), self.is_whole), (seen.greatest, seen.is_exact)];
         [numbers.least, numbers.median, numbers.greatest] = figures.map(|(number, is_exact)| {
@@ -206,12 +212,12 @@ impl Sampled<'_> {
             Some(Counted { of: Number(text), is_exact })
         });
         numbers.order = seen.order();
-        let (bars, range) = seen.real_bars().ok_or(Plain::Missing)?;
+        let (bars, range) = seen.real_bars().ok_or(NoPicture::Missing)?;
         let trace = seen.trace(&bars, range);
-        Ok(Picture { values: Values::Bars(bars), trace })
+        Ok(ColumnPicture { values: Values::Bars(bars), trace })
     }
 
-    fn of_labels(&self, numbers: &mut Numbers) -> Result<Picture, Plain> {
+    fn of_labels(&self, numbers: &mut Figures) -> Result<ColumnPicture, NoPicture> {
         let maps: Vec<&HashMap<String, u64>> = self.pieces.iter().filter_map(Piece::labels).collect();
         let mut counts: HashMap<&str, u64> = HashMap::new();
         for (text, count) in maps.iter().copied().flatten() {
@@ -219,7 +225,7 @@ impl Sampled<'_> {
         }
         let (values, distinct) = (counts.values().sum::<u64>(), counts.len() as u64);
         if values == 0 {
-            return Err(Plain::Missing);
+            return Err(NoPicture::Missing);
         }
         let are_booleans = self.kind == Kind::Booleans;
         if !are_booleans {
@@ -254,7 +260,7 @@ impl Sampled<'_> {
             nans: 0,
             values: None,
         });
-        Ok(Picture {
+        Ok(ColumnPicture {
             values: Values::Labels(labels),
             trace: Trace { stretches: stretches.collect(), scale: Scale::Linear, ends: None, is_cut: false },
         })

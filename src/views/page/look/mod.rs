@@ -60,9 +60,9 @@ pub struct Look {
 #[derive(Clone, Debug)]
 pub struct ColumnLook {
     /// How the values are spread, and how they run over the rows; or why there is no picture.
-    pub picture: Result<Picture, Plain>,
+    pub picture: Result<ColumnPicture, NoPicture>,
     /// The figures.
-    pub numbers: Numbers,
+    pub numbers: Figures,
     /// Stretches of the sample, in order.
     pub stretches: Vec<Range<u64>>,
     /// Whether the sample has all rows.
@@ -71,7 +71,7 @@ pub struct ColumnLook {
 
 /// Why a column has no picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plain {
+pub enum NoPicture {
     /// It is beyond the first [`MOST_PICTURES`].
     Beyond,
     /// It has no rows.
@@ -88,7 +88,7 @@ pub enum Plain {
 
 /// The picture of a column.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Picture {
+pub struct ColumnPicture {
     /// How the values are spread.
     pub values: Values,
     /// How they run over the rows: one for each stretch.
@@ -224,7 +224,7 @@ pub struct Counted<T> {
 
 /// The figures of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Numbers {
+pub struct Figures {
     /// The least value.
     pub least: Option<Counted<Number>>,
     /// The median.
@@ -308,9 +308,9 @@ impl Look {
         let edges = edges::ranges(table.rows);
         let asked = table.columns.iter().enumerate().map(|(at, column)| match at {
             0..MOST_PICTURES => Asked::of(table, column, statistics),
-            _ => Err(Plain::Beyond),
+            _ => Err(NoPicture::Beyond),
         });
-        let asked: Vec<Result<Asked, Plain>> = asked.collect();
+        let asked: Vec<Result<Asked, NoPicture>> = asked.collect();
         let read: Vec<(usize, &Asked)> =
             asked.iter().enumerate().filter_map(|(at, one)| Some((at, one.as_ref().ok()?))).collect();
         let wishes = read
@@ -352,10 +352,10 @@ impl Look {
 }
 
 impl Asked {
-    fn of(table: &Table, column: &Column, statistics: bool) -> Result<Self, Plain> {
-        let rows = column.shown().map_err(|reason| Plain::Unreadable(reason.to_string()))?;
+    fn of(table: &Table, column: &Column, statistics: bool) -> Result<Self, NoPicture> {
+        let rows = column.shown().map_err(|reason| NoPicture::Unreadable(reason.to_string()))?;
         if rows.is_empty() {
-            return Err(Plain::Empty);
+            return Err(NoPicture::Empty);
         }
         let learner = column.learner.as_ref().filter(|learner| statistics && learner.rows() == rows.len());
         let known = learner.and_then(|learner| learner.shown()).and_then(|known| known.over(0..known.rows()));
@@ -406,7 +406,7 @@ impl Asked {
     fn look(&self) -> ColumnLook {
         let mut read = self.read.lock();
         if let Some((_, reason)) = read.failed.pop_first() {
-            return ColumnLook::plain(Plain::Unreadable(reason));
+            return ColumnLook::plain(NoPicture::Unreadable(reason));
         }
         let pieces: Vec<Piece> = std::mem::take(&mut read.pieces).into_values().collect();
         let is_whole = pieces.iter().map(Piece::row_count).sum::<u64>() == self.rows.len();
@@ -420,7 +420,7 @@ impl Asked {
         };
         let (picture, numbers) = of.drawn();
         let is_enough = is_whole || pieces.len() as u64 >= sample::FEWEST || self.kind == Kind::Plain;
-        let picture = if is_enough { picture } else { Err(Plain::Costly) };
+        let picture = if is_enough { picture } else { Err(NoPicture::Costly) };
         let stretches = pieces.into_iter().map(|piece| piece.rows).collect();
         ColumnLook { picture, numbers, stretches, is_whole }
     }
@@ -477,7 +477,7 @@ impl EdgeRows {
 impl ColumnLook {
     /// Whether it shows how numbers, instants or lengths run over the rows.
     pub fn has_band(&self) -> bool {
-        matches!(&self.picture, Ok(Picture { values: Values::Bars(bars), .. }) if bars.of != BarsOf::Bytes)
+        matches!(&self.picture, Ok(ColumnPicture { values: Values::Bars(bars), .. }) if bars.of != BarsOf::Bytes)
     }
 
     /// Rows of the sample.
@@ -486,7 +486,7 @@ impl ColumnLook {
     }
 
     /// A column without a picture and without figures.
-    fn plain(plain: Plain) -> Self {
-        Self { picture: Err(plain), numbers: Numbers::default(), stretches: Vec::new(), is_whole: false }
+    fn plain(plain: NoPicture) -> Self {
+        Self { picture: Err(plain), numbers: Figures::default(), stretches: Vec::new(), is_whole: false }
     }
 }

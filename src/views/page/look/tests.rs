@@ -40,14 +40,14 @@ fn table(arrays: Vec<ArrayRef>) -> Table {
 
 fn bars(look: &ColumnLook) -> &Bars {
     match look.picture.as_ref().unwrap() {
-        Picture { values: Values::Bars(bars), .. } => bars,
+        ColumnPicture { values: Values::Bars(bars), .. } => bars,
         other => panic!("{other:?}"),
     }
 }
 
 fn labels(look: &ColumnLook) -> &Labels {
     match look.picture.as_ref().unwrap() {
-        Picture { values: Values::Labels(labels), .. } => labels,
+        ColumnPicture { values: Values::Labels(labels), .. } => labels,
         other => panic!("{other:?}"),
     }
 }
@@ -120,7 +120,7 @@ fn what_is_no_number_is_counted_by_itself() {
     let look = looked(Arc::new(Float64Array::from([f64::INFINITY, 0.0, 10.0].repeat(64))));
     assert_eq!(look.picture.unwrap().trace.ends, Some([0.0, 10.0]));
     let look = looked(Arc::new(Float64Array::from(vec![f64::NAN, f64::INFINITY])));
-    assert_eq!(look.picture, Err(Plain::Missing));
+    assert_eq!(look.picture, Err(NoPicture::Missing));
     let look = looked(Arc::new(Float64Array::from(vec![f64::MAX, f64::MIN, 0.0, 5e-324])));
     assert_eq!(bars(&look).counts.iter().sum::<u64>(), 4);
     let look = looked(Arc::new(Float32Array::from(vec![0.1; 9])));
@@ -223,13 +223,13 @@ fn what_has_no_picture_says_why() {
         Arc::new(Int8Array::from(vec![1, 2])) as ArrayRef,
     )]);
     let structs = looked(Arc::new(structs));
-    assert_eq!((structs.picture, structs.numbers.missing), (Err(Plain::Type), None));
-    assert_eq!(looked(Arc::new(NullArray::new(3))).picture, Err(Plain::Missing));
-    assert_eq!(looked(Arc::new(Int8Array::from(vec![None, None]))).picture, Err(Plain::Missing));
-    assert_eq!(looked(Arc::new(Int8Array::from(Vec::<i8>::new()))).picture, Err(Plain::Empty));
+    assert_eq!((structs.picture, structs.numbers.missing), (Err(NoPicture::Type), None));
+    assert_eq!(looked(Arc::new(NullArray::new(3))).picture, Err(NoPicture::Missing));
+    assert_eq!(looked(Arc::new(Int8Array::from(vec![None, None]))).picture, Err(NoPicture::Missing));
+    assert_eq!(looked(Arc::new(Int8Array::from(Vec::<i8>::new()))).picture, Err(NoPicture::Empty));
     let many = look((0..=MOST_PICTURES).map(|_| Arc::new(Int8Array::from(vec![1])) as ArrayRef).collect());
     assert!(many.columns[MOST_PICTURES - 1].picture.is_ok());
-    assert_eq!(many.columns[MOST_PICTURES].picture, Err(Plain::Beyond));
+    assert_eq!(many.columns[MOST_PICTURES].picture, Err(NoPicture::Beyond));
     let decimals = Decimal128Array::from(vec![150, 250]).with_precision_and_scale(5, 2).unwrap();
     let decimals = looked(Arc::new(decimals));
     assert_eq!([&decimals.numbers.least, &decimals.numbers.median].map(text), ["1.5", "2"]);
@@ -252,7 +252,7 @@ fn a_column_that_cannot_be_read_leaves_the_others() {
     let broken = MemoryRows::new(Arc::new(Int8Array::from(vec![1, 2]))).broken(1..2);
     table.columns[0].rows = Ok(Arc::new(broken));
     let look = Look::of(&table, true, &Interrupt::new()).unwrap();
-    assert!(matches!(look.columns[0].picture, Err(Plain::Unreadable(_))));
+    assert!(matches!(look.columns[0].picture, Err(NoPicture::Unreadable(_))));
     assert!(look.columns[1].picture.is_ok());
     let interrupt = Interrupt::new();
     interrupt.raise();
@@ -272,5 +272,5 @@ fn a_column_always_shows_the_same_reason() {
     table.columns[0].rows = Ok(Arc::new(broken));
     let look = Look::of(&table, true, &Interrupt::new()).unwrap();
     let reason = Error::unsupported("/t/c0", "row 0").to_string();
-    assert_eq!(look.columns[0].picture, Err(Plain::Unreadable(reason)));
+    assert_eq!(look.columns[0].picture, Err(NoPicture::Unreadable(reason)));
 }
