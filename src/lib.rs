@@ -41,6 +41,7 @@
 //! | `codec` | undoes filters, reads pickles: pure functions from slices |
 //! | `h5` | the client of the HDF5 worker process, and the worker: all of libhdf5 |
 //! | `store` | rows of a column: chunk cache, Arrow |
+//! | `remote` | objects of stores on a network, as sources |
 //! | `learnt` | passes over whole files; statistics of columns, learnt from every value decoded |
 //! | `table` | the model: table, column, missing values, categories |
 //! | `formats` | tells the format of a file; reads files other than HDF5, each one table |
@@ -79,6 +80,9 @@ pub mod learnt;
 pub mod producer;
 #[doc(hidden)]
 pub mod query;
+#[cfg(feature = "remote")]
+#[doc(hidden)]
+pub mod remote;
 #[doc(hidden)]
 pub mod session;
 #[doc(hidden)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lowest first.
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 19] = [
     "calendar",
     "activity",
     "source",
@@ -13,6 +13,7 @@ const LAYERS: [&str; 18] = [
     "codec",
     "h5",
     "store",
+    "remote",
     "learnt",
     "table",
     "formats",
