@@ -18,6 +18,7 @@ mod remote;
 mod stat;
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
@@ -180,6 +181,19 @@ impl Source {
                 out.resize(before + length, 0);
                 object.read_at(offset, &mut out[before..], interrupt).inspect_err(|_| out.truncate(before))
             }
+        }
+    }
+
+    /// Whether reads wait for a network, so that it is worth while to [plan](Source::plan) them.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.0, Origin::Remote(_))
+    }
+
+    /// Announces ranges that will be read soon, in this order. An object's store is then asked for them side by side,
+    /// within its limits; ranges that are empty, or pass the end, are left out. A file's are left to the kernel.
+    pub fn plan(&self, ranges: impl Iterator<Item = Range<u64>>) {
+        if let Origin::Remote(object) = &self.0 {
+            object.plan(ranges);
         }
     }
 

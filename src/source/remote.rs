@@ -5,6 +5,7 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,6 +54,10 @@ pub trait RemoteObject: Debug + Send + Sync {
     /// # Errors
     /// [`Error::Changed`] where the store has this version no longer, [`Error::Interrupted`] once the flag is raised.
     fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error>;
+
+    /// Announces ranges that will be read soon, in this order, so that they may be fetched side by side. Never waits, and
+    /// promises nothing.
+    fn plan(&self, _ranges: &[Range<u64>]) {}
 }
 
 /// Opens sources: files, and the objects of a store if there is one.
@@ -122,5 +127,14 @@ impl RemoteSource {
         }
         // A store may not be asked for a range without bytes.
         if out.is_empty() { Ok(()) } else { self.object.read_at(offset, out, interrupt) }
+    }
+
+    /// As [`Source::plan`].
+    pub fn plan(&self, ranges: impl Iterator<Item = Range<u64>>) {
+        let size = self.opened.identity.size;
+        let within: Vec<_> = ranges.filter(|range| !range.is_empty() && range.end <= size).collect();
+        if !within.is_empty() {
+            self.object.plan(&within);
+        }
     }
 }

@@ -28,6 +28,7 @@
 //! libhdf5 supplies the places of chunks (once per dataset) and everything that only it can read; the rest is `pread`
 //! and [codecs](crate::codec) on this program's own threads.
 
+mod ahead;
 mod answer;
 mod chunked;
 mod cores;

@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 use crate::catalogue::{ChunkMap, Datatype, ObjectId};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
+use crate::store::ahead::PlannedReads;
 use crate::store::memory::{ChunkBytes, WORTH_A_SPAN};
 use crate::store::{Cache, Error, File, Lent, Span, StoredRun};
 
@@ -67,6 +68,8 @@ pub(super) struct Chunks {
     pub streams: RequestStreams,
     /// Bytes of beginnings decoded since the last whole chunk.
     pub begun: AtomicU64,
+    /// Reads of stored chunks that are planned.
+    planned: PlannedReads,
     /// The chunk map of a file that a writer has open, as first seen.
     snapshot: OnceLock<Arc<HeldMap>>,
     /// The dataset whose chunks these are, if they belong to another one: they are cached under its numbers, so all
@@ -92,7 +95,8 @@ impl Chunks {
         fill: Arc<Result<FillElement, FillError>>,
     ) -> Self {
         let (streams, begun, snapshot) = (RequestStreams::default(), AtomicU64::new(0), OnceLock::new());
-        Self { file, path, id, datatype, grid, reader, fill, streams, begun, snapshot, taken: None }
+        let planned = PlannedReads::default();
+        Self { file, path, id, datatype, grid, reader, fill, streams, begun, planned, snapshot, taken: None }
     }
 
     /// Declares that the chunks are those of another dataset.
@@ -157,6 +161,7 @@ impl Chunks {
                 && within.saturating_add(count) <= chunk.size
             {
                 // A single run is read by itself, however short: loading the whole chunk would cost more.
+                self.plan_reads(&chunk, interrupt);
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
                 self.file.opening().append_at(address, count as usize, out, interrupt)?;
             } else {
@@ -188,6 +193,7 @@ impl Chunks {
         match found {
             StoredChunk::Filtered(..) => {}
             StoredChunk::Plain(chunk) if fits && within.saturating_add(length as u64) <= chunk.size => {
+                self.plan_reads(&chunk, interrupt);
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
                 return self.file.opening().lend(address, length, interrupt);
             }
@@ -222,6 +228,7 @@ impl Chunks {
             StoredChunk::Plain(chunk)
                 if size >= WORTH_A_SPAN as u64 && within.saturating_add(of_chunk as u64) <= chunk.size =>
             {
+                self.plan_reads(&chunk, interrupt);
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
                 Ok(StoredRun::span(self.file.opening(), address, of_chunk))
             }
@@ -346,6 +353,7 @@ impl Chunks {
                 }
             }
             StoredChunk::Plain(chunk) if long || !self.is_cacheable() => {
+                self.plan_reads(&chunk, interrupt);
                 for run in runs {
                     let end = run.chunk + run.length;
                     let start = chunk.address.checked_add(run.chunk);

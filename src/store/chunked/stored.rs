@@ -90,6 +90,7 @@ impl Chunks {
         [stored, scratch @ ..]: [&mut [u8]; 3],
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
+        self.plan_reads(chunk, interrupt);
         match (found, &self.reader) {
             (StoredChunk::Filtered(_, mask), ChunkReader::Own { pipeline, .. }) => {
                 let stored = stored.get_mut(..chunk.size as usize).ok_or_else(|| self.outside())?;
@@ -106,6 +107,21 @@ impl Chunks {
         counters.chunks_decoded.add(1);
         counters.bytes_decoded.add(out.len() as u64);
         Ok(())
+    }
+
+    /// Plans the read of this chunk, and of those behind it that its reader will want, if the source is on a network.
+    pub(super) fn plan_reads(&self, chunk: &Chunk, interrupt: &Interrupt) {
+        let source = self.file.source();
+        if !source.is_remote() {
+            return;
+        }
+        let units = self.planned.note(chunk.index, chunk.size);
+        let Ok(Some(held)) = self.map(interrupt) else { return };
+        let chunks = self.file.store().chunks();
+        let ahead = (units.start..units.end.min(self.grid.chunks()))
+            .filter(|index| *index == chunk.index || !chunks.is_known(&self.key(*index)))
+            .filter_map(|index| held.map.get(index));
+        source.plan(ahead.map(|chunk| chunk.address..chunk.address.saturating_add(chunk.size)));
     }
 
     /// The reason why a chunk's size or place in the chunk index is impossible, in a file of `end` bytes.

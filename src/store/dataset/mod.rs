@@ -17,9 +17,12 @@ use arrow_array::ArrayRef;
 
 use crate::catalogue::{self, Datatype, Elements};
 use crate::source::Interrupt;
+use crate::store::ahead::PlannedReads;
 use crate::store::chunked::{ChunkReader, Chunks, FillElement, FillError};
 use crate::store::decode::outline::{has_outline, outline};
-use crate::store::heap::{ElementBatch, Heap, HeapPiece, IN_MEMORY, Move, Pieces, leads_on, length_of, relocate};
+use crate::store::heap::{
+    ElementBatch, Heap, HeapPiece, IN_MEMORY, Move, Pieces, collections, leads_on, length_of, relocate,
+};
 use crate::store::rows::RowsContainer;
 use crate::store::{Alike, Error, File, Lent, Span, StoredRun};
 
@@ -37,6 +40,9 @@ pub use strings::StoredStrings;
 /// Most bytes per read of a source, so that interrupts are checked in between.
 const READ: usize = 16 << 20;
 
+/// Bytes of contiguous elements to plan as one.
+const PLANNED: u64 = 64 << 10;
+
 /// The elements of a dataset as stored, in row-major order, whatever its rank and layout.
 #[derive(Debug)]
 pub struct StoredDataset {
@@ -48,6 +54,8 @@ pub struct StoredDataset {
     fill: Arc<Result<FillElement, FillError>>,
     access: ElementAccess,
     fields: slabs::Fields,
+    /// Reads of contiguous elements that are planned, in units of [`PLANNED`] bytes.
+    planned: PlannedReads,
 }
 
 /// An [`ElementAccess`], with the composition of a virtual dataset resolved.
@@ -97,7 +105,8 @@ impl StoredDataset {
         let fill = FillElement::of(&description, file.info().address_size);
         let access =
             if len == 0 { ElementAccess::Unwritten } else { ElementAccess::new(&file, &path, &description, &fill)? };
-        Ok(Self { file, path, description, len, bytes, fill, access, fields: slabs::Fields::default() })
+        let (fields, planned) = Default::default();
+        Ok(Self { file, path, description, len, bytes, fill, access, fields, planned })
     }
 
     /// The file it is in.
@@ -251,7 +260,7 @@ impl StoredDataset {
         out: &mut Vec<u8>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
-        let (mut at, mut left) = (self.address_of(address, offset)?, length);
+        let (mut at, mut left) = (self.planned_at(address, offset, length as u64)?, length);
         while left > 0 {
             interrupt.check()?;
             let count = left.min(READ);
@@ -302,11 +311,21 @@ impl StoredDataset {
         Ok(())
     }
 
-    /// The position in the file of byte `offset` of contiguous elements that begin at `address`.
-    fn address_of(&self, address: u64, offset: u64) -> Result<u64, Error> {
-        address
+    /// The position in the file of `length` bytes from byte `offset` on, of contiguous elements that begin at `address`.
+    /// Plans their read, and of bytes behind them that their reader will want, if the source is on a network.
+    fn planned_at(&self, address: u64, offset: u64, length: u64) -> Result<u64, Error> {
+        let at = address
             .checked_add(offset)
-            .ok_or_else(|| Error::unsupported(&self.path, format!("its address {address} lies beyond any file")))
+            .ok_or_else(|| Error::unsupported(&self.path, format!("its address {address} lies beyond any file")))?;
+        let source = self.file.source();
+        if source.is_remote() && length > 0 {
+            let end = offset.saturating_add(length);
+            let ahead = self.planned.note((end - 1) / PLANNED, PLANNED);
+            let ahead = ahead.start.saturating_mul(PLANNED)..ahead.end.saturating_mul(PLANNED).min(self.bytes);
+            let ranges = [offset..end, ahead].into_iter();
+            source.plan(ranges.map(|range| address.saturating_add(range.start)..address.saturating_add(range.end)));
+        }
+        Ok(at)
     }
 
     /// Borrows the bytes `offset..offset + length` without a copy, if they are contiguous, decoded or in the file;
@@ -317,10 +336,9 @@ impl StoredDataset {
     pub fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let Some(end) = offset.checked_add(length as u64).filter(|end| *end <= self.bytes) else { return Ok(None) };
         let lent = match self.route(interrupt)? {
-            Route::Run(address) => match address.checked_add(offset) {
-                Some(address) => self.file.opening().lend(address, length, interrupt),
-                None => return Ok(None),
-            },
+            Route::Run(address) => {
+                self.file.opening().lend(self.planned_at(address, offset, length as u64)?, length, interrupt)
+            }
             Route::Mapped(mapped) => return mapped.lend(offset, length, interrupt),
             Route::Chunks(chunks) if chunks.grid.is_line() => {
                 let lent = chunks.lend(offset, length, interrupt);
@@ -344,7 +362,10 @@ impl StoredDataset {
             return Ok(Span::Made(length));
         }
         let span = match self.route(interrupt)? {
-            Route::Run(address) => StoredRun::span(self.file.opening(), self.address_of(address, offset)?, length),
+            Route::Run(address) => {
+                let at = self.planned_at(address, offset, length as u64)?;
+                StoredRun::span(self.file.opening(), at, length)
+            }
             Route::Mapped(mapped) => return mapped.span(offset, length, interrupt),
             Route::Chunks(chunks) if chunks.grid.is_line() => {
                 let span = chunks.span(offset, length, interrupt)?;
@@ -444,7 +465,7 @@ impl StoredDataset {
                 Ok(())
             }
             Route::Run(address) => {
-                let mut at = self.address_of(address, offset)?;
+                let mut at = self.planned_at(address, offset, out.len() as u64)?;
                 for part in out.chunks_mut(READ) {
                     interrupt.check()?;
                     self.file.read_at(at, part, interrupt)?;
@@ -484,10 +505,22 @@ impl StoredDataset {
             }
             _ => {
                 self.read_bytes(offset, &mut bytes, interrupt)?;
+                self.plan_collections(&bytes);
                 self.heap_as_stored(interrupt)
             }
         };
         Ok(ElementBatch { bytes, heap })
+    }
+
+    /// Plans the reads of the heap collections that these elements lead to, if the source is on a network.
+    fn plan_collections(&self, elements: &[u8]) {
+        let (file, datatype) = (&self.file, &self.description.datatype);
+        if file.source().is_remote() && datatype.has_descriptors() {
+            let (address_size, before) = (usize::from(file.info().address_size), file.info().user_block);
+            let ranges = collections(datatype, elements, address_size).into_iter();
+            file.source()
+                .plan(ranges.map(|range| range.start.saturating_add(before)..range.end.saturating_add(before)));
+        }
     }
 
     /// The heap for stored descriptors and those of the fill value, unless a worker reads the elements.

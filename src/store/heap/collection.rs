@@ -10,7 +10,7 @@ use crate::source::Interrupt;
 use crate::store::{Buffer, Error, File, Reservation};
 
 /// Bytes of the smallest collection that libhdf5 makes, hence of the first read: most need no second one.
-const FIRST_READ: u64 = 4096;
+pub(super) const FIRST_READ: u64 = 4096;
 
 /// A parsed collection.
 #[derive(Debug)]

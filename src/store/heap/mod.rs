@@ -14,6 +14,7 @@
 mod collection;
 mod collections;
 mod pieces;
+mod planned;
 mod relocate;
 
 use std::ops::Range;
@@ -26,6 +27,7 @@ use crate::store::{Error, File};
 use collection::Collection;
 pub(super) use collections::Collections;
 pub(super) use pieces::{HeapPiece, Pieces};
+pub(super) use planned::collections;
 pub(super) use relocate::{ATTRIBUTE, Move, REGION, leads_on, relocate};
 
 /// Marks the index of a descriptor whose address is a position in memory.
