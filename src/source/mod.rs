@@ -29,7 +29,7 @@ pub use descriptors::{are_too_many_open, most_open};
 pub use identity::{Identity, ObjectVersion, SourceState};
 pub use interrupt::{Interrupt, Interrupted};
 pub use lease::ReadLease;
-pub use remote::{ObjectStore, Opener, RemoteObject, absolute, is_address};
+pub use remote::{FETCHED_WHOLE, ObjectStore, Opener, RemoteObject, absolute, is_address};
 pub use stat::{SourceKind, SourceStat, Stamp, StatMemo, changes, stat, stat_calls};
 
 /// Why a source could not be opened or read.
@@ -187,6 +187,11 @@ impl Source {
     /// Whether reads wait for a network, so that it is worth while to [plan](Source::plan) them.
     pub fn is_remote(&self) -> bool {
         matches!(self.0, Origin::Remote(_))
+    }
+
+    /// Whether all its bytes are at hand after the first read: those of a file, and of a small object.
+    pub fn comes_whole(&self) -> bool {
+        !self.is_remote() || self.identity().size <= FETCHED_WHOLE
     }
 
     /// Announces ranges that will be read soon, in this order. An object's store is then asked for them side by side,

@@ -15,6 +15,10 @@ use super::{Error, Interrupt, Source, SourceStat, stat};
 /// Beginnings of addresses. A local path of this form is given as `./s3://…`.
 const SCHEMES: [&[u8]; 5] = [b"s3://", b"gs://", b"az://", b"https://", b"http://"];
 
+/// Objects of at most this many bytes are fetched whole when they are first read: that takes no longer than a few round
+/// trips.
+pub const FETCHED_WHOLE: u64 = 16 << 20;
+
 /// Whether a text is the address of an object in a store, not a path.
 pub fn is_address(path: &Path) -> bool {
     SCHEMES.iter().any(|scheme| path.as_os_str().as_bytes().starts_with(scheme))

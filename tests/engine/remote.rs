@@ -1,5 +1,6 @@
 //! Sources that are no files: objects of a store in memory give what the same bytes give as a file.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use bstr::BString;
+use hepfs::catalogue::{Layout, Object, ObjectId};
 use hepfs::fs::{EntryKind, Error, NodeRef, tree};
 use hepfs::h5::{self, Client, Exclusive, WriteError};
 use hepfs::session::{Session, Settings};
@@ -370,4 +372,49 @@ fn an_object_leads_to_no_file_and_is_not_written() {
 fn an_address_without_a_store_says_so() {
     let error = tree::root(&session(Opener::default(), None), &["s3://bucket/a.h5".into()], &Interrupt::new());
     assert_eq!(error.err().unwrap().to_string(), "s3://bucket/a.h5: hepfs reads local files only");
+}
+
+/// Lists a group and all groups below, and the chunks of their datasets.
+fn list(client: &Client, id: ObjectId, known: &mut HashSet<ObjectId>) {
+    let interrupt = Interrupt::new();
+    let Ok(group) = client.group(id, &interrupt) else { return };
+    for link in &group.links {
+        match link.target.followed() {
+            Some(Object::Group { id, .. }) if known.insert(*id) => list(client, *id, known),
+            Some(Object::Dataset(dataset)) if matches!(dataset.layout, Layout::Chunked { .. }) => {
+                client.chunks(dataset.id, 1 << 20, &interrupt).unwrap();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Trees and heaps of groups old and new, attributes, chunk indexes: of all that libhdf5 reads one after the other, few
+/// places are not known before.
+#[test]
+fn structures_are_fetched_before_they_are_read() {
+    let files = [
+        "anndata.h5",
+        "arrays.h5",
+        "chunk_indexes_old.h5",
+        "h5_many.h5",
+        "lh5.h5",
+        "netcdf.h5",
+        "pandas3_encodings.h5",
+    ];
+    let (mut reads, mut unplanned) = (0, 0);
+    for name in files {
+        let (address, shelf) = ("s3://bucket/a.h5", Shelf::default());
+        let mut bytes = fs::read(data(name)).unwrap();
+        // Small objects are fetched whole.
+        bytes.resize(source::FETCHED_WHOLE as usize + 1, 0);
+        shelf.put(address, bytes, 1, SystemTime::now());
+        let client = client(&shelf, address, Duration::from_secs(10));
+        let root = client.file(&Interrupt::new()).unwrap().root;
+        list(&client, root, &mut HashSet::from([root]));
+        let late = shelf.unplanned();
+        assert!(late * 10 <= shelf.reads(), "{name}: {late} of {}", shelf.reads());
+        (reads, unplanned) = (reads + shelf.reads(), unplanned + late);
+    }
+    assert!(reads > 4000 && unplanned * 40 < reads, "{unplanned} of {reads}");
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -27,6 +28,10 @@ struct Shelved {
     until_failure: AtomicI64,
     /// Milliseconds that a read takes.
     delay: AtomicU64,
+    /// Ranges that were planned.
+    planned: Mutex<Vec<Range<u64>>>,
+    /// Reads that were not planned.
+    unplanned: AtomicU64,
 }
 
 /// One version of an object.
@@ -84,6 +89,11 @@ impl Shelf {
         self.0.reads.load(Ordering::SeqCst)
     }
 
+    /// How many reads no plan had announced, since the last time that this was asked.
+    pub fn unplanned(&self) -> u64 {
+        self.0.unplanned.swap(0, Ordering::SeqCst)
+    }
+
     /// Lets reads wait until they are interrupted, or answers them at once.
     pub fn stall(&self, is_stalled: bool) {
         self.0.is_stalled.store(is_stalled, Ordering::SeqCst);
@@ -118,6 +128,10 @@ impl RemoteObject for OpenCopy {
             thread::sleep(Duration::from_millis(1));
         }
         self.shelf.0.reads.fetch_add(1, Ordering::SeqCst);
+        let end = offset + out.len() as u64;
+        if !self.shelf.0.planned.lock().iter().any(|planned| planned.start <= offset && end <= planned.end) {
+            self.shelf.0.unplanned.fetch_add(1, Ordering::SeqCst);
+        }
         thread::sleep(Duration::from_millis(self.shelf.0.delay.load(Ordering::SeqCst)));
         let fails = self.shelf.0.until_failure.fetch_sub(1, Ordering::SeqCst) == 1;
         if fails || self.shelf.0.is_broken.load(Ordering::SeqCst) {
@@ -131,5 +145,15 @@ impl RemoteObject for OpenCopy {
         let start = usize::try_from(offset).unwrap();
         out.copy_from_slice(&self.copy.bytes[start..start + out.len()]);
         Ok(())
+    }
+
+    fn plan(&self, ranges: &[Range<u64>]) {
+        let mut planned = self.shelf.0.planned.lock();
+        for range in ranges.iter().cloned() {
+            match planned.iter_mut().find(|known| known.start <= range.end && range.start <= known.end) {
+                Some(known) => *known = known.start.min(range.start)..known.end.max(range.end),
+                None => planned.push(range),
+            }
+        }
     }
 }

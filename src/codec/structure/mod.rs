@@ -2,6 +2,7 @@
 
 pub mod header;
 pub mod heap;
+pub mod leads;
 pub mod mapped;
 pub mod simple;
 

@@ -6,6 +6,7 @@ mod patience;
 pub(super) mod pool;
 pub(super) mod process;
 mod requests;
+mod scout;
 mod simple;
 
 use std::path::{Path, PathBuf};
@@ -86,6 +87,10 @@ impl Client {
             return Ok(simple);
         }
         let mut ahead = PrefetchedCatalogue::default();
+        // Over a network, chunk maps that are not asked for would take longer than the round trips.
+        if !self.inner.source.comes_whole() {
+            return Ok(ahead);
+        }
         let answers = match self.inner.ahead(interrupt)? {
             Some(WorkerAnswer::Ahead(answers)) => answers,
             _ => return Ok(ahead),

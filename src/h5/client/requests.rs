@@ -10,6 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::patience::{IMPATIENT, Patience, STRIKES};
 use super::pool::{self, GLANCE};
 use super::process::{Gone, Heard, SourceAccess, Worker};
+use super::scout::scout;
 use crate::catalogue::{ChunkMap, Elements, FileInfo, Group, ObjectId};
 use crate::h5::error::Error;
 use crate::h5::options::Options;
@@ -149,6 +150,9 @@ impl SharedClient {
 
     pub fn file(self: &Arc<Self>, interrupt: &Interrupt) -> Result<FileInfo, Error> {
         let mut state = self.turn(interrupt)?;
+        if state.info.is_none() {
+            scout(&self.source, None, &Request::Open, interrupt)?;
+        }
         if state.info.is_none() && !self.list_simple(&mut state, interrupt) {
             self.ready(&mut state, interrupt)?;
         }
@@ -177,6 +181,7 @@ impl SharedClient {
     ) -> Result<(WorkerAnswer, Option<Elements>), Error> {
         let mut state = self.turn(interrupt)?;
         state.refuse_poisoned(&request)?;
+        scout(&self.source, state.info.as_ref(), &request, interrupt)?;
         let answer = self.execute_ready(&mut state, request, interrupt)?;
         state.requests += 1;
         let elements = match (&answer, &state.worker) {
