@@ -97,7 +97,7 @@ impl Scout<'_> {
         Some(bytes.get((begin - before) as usize..(end - before) as usize)?.to_vec())
     }
 
-    /// Fetches all missing blocks; `false`: there are none, or too many.
+    /// Fetches all missing blocks; `false`: none is missing, or too many are.
     fn fetch(&mut self) -> Result<bool, Error> {
         let (source, missing) = (self.source, self.missing.take());
         if missing.is_empty() || self.held.len() + missing.len() > MOST_BLOCKS {
