@@ -9,7 +9,7 @@ use bstr::BString;
 use super::contents::{Columns, Contents};
 use super::datasets::{self, DatasetAt, DatasetFiles, LeftOutText, PartFile, Partition};
 use super::file::{ObjectAttributes, ShownFile};
-use super::listing::Child;
+use super::listing::{COLUMNS, Child, TABLE_PARQUET, WHERE};
 use super::live::{self, LiveFile};
 use super::selections::{ChosenRows, FilteredTable, SelectionFile, VALUES, Where};
 use super::sources::{FileRoot, Folder, NamedSources, SeveralSources, SourceEntry, Sources};
@@ -180,6 +180,22 @@ impl Spot {
         })
     }
 
+    /// The names to list, in the order shown: those of [`Spot::children`], but of a table in a mount of Parquet alone only
+    /// `table.parquet` and groups below it. Programs then take the directory for a Parquet dataset.
+    ///
+    /// # Errors
+    /// As [`Spot::children`].
+    pub fn listed(&self, interrupt: &Interrupt) -> Result<Children, Error> {
+        let children = self.children(interrupt)?;
+        let is_parquet = self.opened().is_some_and(|opened| opened.session().formats.is_parquet_alone());
+        let is_table = match self {
+            Spot::Columns(..) => false,
+            Spot::Selection(_) => true,
+            _ => is_parquet && self.table().is_some(),
+        };
+        Ok(if is_parquet && is_table { Children::new(ParquetDataset(children)) } else { children })
+    }
+
     /// The group or table that the spot shows, once someone asked for it.
     pub fn directory(&self) -> Option<Arc<Directory>> {
         match self {
@@ -344,6 +360,25 @@ fn in_directory(directory: &Arc<Directory>, name: &[u8], interrupt: &Interrupt) 
         Child::Link(target) => Spot::Link(directory.opened().clone(), target),
         _ => Spot::File(FileSpot::Shown(directory.file((false, number), Use::Opened)?)),
     })
+}
+
+/// The names of a table's directory that make it a Parquet dataset.
+struct ParquetDataset(Children);
+
+impl DirectoryNames for ParquetDataset {
+    fn at(&self, mut place: u64) -> Option<(u64, DirEntry)> {
+        loop {
+            let (at, entry) = self.0.at(place)?;
+            let is_listed = match entry.kind {
+                EntryKind::Directory => entry.name != COLUMNS && entry.name != WHERE,
+                _ => entry.name == TABLE_PARQUET,
+            };
+            if is_listed {
+                return Some((at, entry));
+            }
+            place = at.checked_add(1)?;
+        }
+    }
 }
 
 /// A directory's own names, followed by names shown in it as well.

@@ -416,6 +416,14 @@ fn a_mount_of_some_formats_shows_no_others() {
     for name in some_names.iter().filter_map(|line| line.strip_prefix("f ")).filter(|name| name.ends_with(".json")) {
         assert!(all.read(name) == some.read(name), "{name}");
     }
+    // Of Parquet alone, a table's directory is a Parquet dataset; the rest is there by name.
+    let parquet = Mounted::new(&[&source], &["--formats", "parquet"]);
+    assert_eq!(parquet.names("t"), ["table.parquet"]);
+    for name in ["metadata.json", "indexes.json", "columns/mass.parquet"] {
+        assert!(parquet.read(Path::new("t").join(name)) == some.read(Path::new("units.h5/t").join(name)), "{name}");
+    }
+    assert_eq!(parquet.names("t/columns"), ["count.parquet", "mass.parquet", "time.parquet"]);
+    assert_eq!(parquet.names("t/where/mass:gt:1"), ["table.parquet"]);
     // Datasets are Parquet.
     let text = Mounted::new(&[&source, &data("links.h5")], &["--formats=txt"]);
     assert_eq!(text.names(""), [".hepfs", "links.h5", "units.h5"]);

@@ -4,8 +4,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::script;
 use crate::support::{Mounted, hepfs};
+use crate::{checkout, python, script};
 
 #[test]
 fn readers_find_the_rows_of_many_files_as_one_table() {
@@ -26,6 +26,22 @@ fn readers_find_the_rows_of_many_files_as_one_table() {
     ] {
         assert_eq!(findings.matches(said).count(), 1, "{said}: {findings}");
     }
+}
+
+/// In a mount of Parquet alone, the directory of a table is a dataset by itself.
+#[test]
+fn a_directory_of_parquet_alone_is_a_dataset() {
+    let mounted = Mounted::new(&[&checkout("tests/data/units.h5")], &["--formats", "parquet"]);
+    let program = "
+import sys, pandas, polars, pyarrow.dataset
+place = sys.argv[1]
+rows = pyarrow.dataset.dataset(place).to_table().to_pylist()
+assert rows == polars.read_parquet(place).to_dicts() == pandas.read_parquet(place).to_dict('records'), rows
+print(rows)";
+    let read = python().args(["-c", program]).arg(mounted.join("t")).output().unwrap();
+    let said = String::from_utf8_lossy(&read.stdout);
+    let rows = "[{'mass': 1.0, 'time': 1.0, 'count': 1}, {'mass': 2.0, 'time': 2.0, 'count': 2}]";
+    assert_eq!(said.trim(), rows, "{}", String::from_utf8_lossy(&read.stderr));
 }
 
 /// A folder of daily files, of which some differ.

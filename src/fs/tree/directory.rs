@@ -48,7 +48,7 @@ impl Node for DirectoryNode {
     }
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
-        Ok(self.0.children(interrupt)?)
+        Ok(self.0.listed(interrupt)?)
     }
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {

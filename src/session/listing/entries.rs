@@ -83,6 +83,11 @@ impl Formats {
         Self(places.fold(0, |all, place| all | 1 << place))
     }
 
+    /// Whether Parquet is the only one.
+    pub(crate) fn is_parquet_alone(self) -> bool {
+        self == Self::of(["parquet"])
+    }
+
     /// Whether a file of this name is shown.
     pub(crate) fn shows(self, name: &[u8]) -> bool {
         let place = SUFFIXES.iter().position(|suffix| name.ends_with(suffix.as_bytes()));

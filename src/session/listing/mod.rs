@@ -15,7 +15,7 @@ mod tables;
 pub use entries::Formats;
 pub(super) use entries::{
     COLUMNS, Child, ColumnView, DirectoryPlace, ElementsForm, GroupPlace, INDEX_PAGE, INDEXES, Listing, ListingEntry,
-    METADATA, ShownArray, WHERE, with_suffix,
+    METADATA, ShownArray, TABLE_PARQUET, WHERE, with_suffix,
 };
 pub(super) use links::{Resolver, Way};
 pub(super) use members::{MemberLister, Namespace, names_of_made};
