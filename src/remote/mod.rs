@@ -4,6 +4,10 @@
 //! one after the other; each would wait for the network. So a fetcher (`fetch`) lies between: it merges, asks ahead,
 //! and keeps what was fetched, within the memory budget.
 
+mod client;
+mod options;
+pub mod runtime;
+
 use std::fmt::Debug;
 use std::ops::Range;
 
@@ -11,6 +15,9 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 
 use crate::source;
+
+pub use client::{Address, Failure, Store};
+pub use options::RemoteOptions;
 
 /// One version of an object, asked for by ranges.
 pub trait RangeClient: Debug + Send + Sync {

@@ -10,6 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bstr::BString;
+
 use super::{Error, Interrupt, Source, SourceStat, stat};
 
 /// Beginnings of addresses. A local path of this form is given as `./s3://…`.
@@ -46,6 +48,32 @@ pub trait ObjectStore: Debug + Send + Sync {
     /// # Errors
     /// [`io::ErrorKind::NotFound`] where nothing is there.
     fn stat(&self, address: &Path) -> io::Result<SourceStat>;
+
+    /// Lists the objects and folders in a folder, whose address ends with `/`. An answer may be as old as one of
+    /// [`ObjectStore::stat`], and what it says of an object serves for opening it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] where a store has no lists; those of [`Source::open`], and
+    /// [`Error::Interrupted`].
+    fn list(&self, folder: &Path, _: &Interrupt) -> Result<Vec<Listed>, Error> {
+        let error =
+            io::Error::new(io::ErrorKind::Unsupported, "this server lists nothing: name the objects themselves");
+        Err(Error::Io { path: folder.to_owned(), error })
+    }
+
+    /// Counts of requests and bytes so far, by name.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+/// A member of a folder in a store.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The part of its address behind that of the folder, without a slash at its end.
+    pub name: BString,
+    /// What the list says of it.
+    pub stat: SourceStat,
 }
 
 /// One version of an object.

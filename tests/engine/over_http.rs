@@ -159,7 +159,14 @@ fn ranges_come_with_the_tag_of_their_version() {
     assert!(head.headers["etag"] == "\"2\"" && head.headers["content-length"] == "5" && head.body.is_empty());
     let log = server.log();
     assert_eq!(log.iter().map(|one| one.status).collect::<Vec<_>>(), [200, 206, 206, 206, 206, 416, 404, 412, 200]);
-    let first = Answered { method: "GET".into(), key: "a/b.bin".into(), range: Some(0..1), status: 206, bytes: 1 };
+    let first = Answered {
+        method: "GET".into(),
+        key: "a/b.bin".into(),
+        range: Some(0..1),
+        authorization: None,
+        status: 206,
+        bytes: 1,
+    };
     assert!(log[1] == first && server.log().is_empty(), "{:?}", log[1]);
 }
 

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::{
-    ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderValue, IF_MATCH, LAST_MODIFIED,
-    LOCATION, RANGE, RETRY_AFTER,
+    ACCEPT_RANGES, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderValue, IF_MATCH,
+    LAST_MODIFIED, LOCATION, RANGE, RETRY_AFTER,
 };
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -49,6 +49,8 @@ pub enum Fault {
     OtherRange,
     /// A body shorter by one byte, whole by its own length.
     Short,
+    /// A body longer by one byte, whole by its own length.
+    Long,
     /// A header that says that the bytes are compressed.
     Gzip,
     /// The tag of another version.
@@ -59,6 +61,10 @@ pub enum Fault {
     NoTag,
     /// A redirect.
     Redirect(String),
+    /// 403 with the word of a store for a signature that has expired.
+    Expired,
+    /// The bucket lies in another region.
+    Elsewhere(&'static str),
 }
 
 /// A request, and the status and length of its answer.
@@ -69,6 +75,8 @@ pub struct Answered {
     pub key: String,
     /// The bytes that were asked for.
     pub range: Option<Range<u64>>,
+    /// The header `Authorization`.
+    pub authorization: Option<String>,
     pub status: u16,
     pub bytes: u64,
 }
@@ -133,6 +141,11 @@ impl RangeServer {
         Self { address, shared, stop: Some(stop), thread: Some(thread) }
     }
 
+    /// The address of the server.
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     /// The address of an object.
     pub fn url(&self, key: &str) -> String {
         format!("http://{}/{key}", self.address)
@@ -193,7 +206,9 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
     let fault = shared.faults.lock().pop_front().flatten();
     let key = request.uri().path().trim_start_matches('/').to_owned();
     let object = shared.objects.lock().get(&key).cloned();
-    let range = request.headers().get(RANGE).and_then(|range| range.to_str().ok()).map(str::to_owned);
+    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let (range, authorization) = (header(RANGE), header(AUTHORIZATION));
+    let query: BTreeMap<String, String> = pairs(request.uri().query().unwrap_or_default()).collect();
     let asked = object.as_ref().zip(range).and_then(|((content, _), range)| parse(&range, content.len() as u64));
     let mut response = match (&object, &fault) {
         (_, Some(Fault::Status(status))) => plain(*status),
@@ -207,6 +222,21 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
             redirect.headers_mut().insert(LOCATION, HeaderValue::from_str(target).unwrap());
             redirect
         }
+        (_, Some(Fault::Expired)) => {
+            let error = "<Error><Code>ExpiredToken</Code><Message>secret</Message></Error>";
+            let mut expired = plain(403);
+            *expired.body_mut() = Sent::new(error.into(), None);
+            expired
+        }
+        (_, Some(Fault::Elsewhere(region))) => {
+            let mut elsewhere = plain(301);
+            elsewhere.headers_mut().insert("x-amz-bucket-region", HeaderValue::from_static(region));
+            elsewhere
+        }
+        _ if query.contains_key("list-type") => {
+            let listed = list(&shared.objects.lock(), &key, &query);
+            Response::new(Sent::new(listed.into(), None))
+        }
         (None, _) => plain(404),
         (Some((_, tag)), _) if request.headers().get(IF_MATCH).is_some_and(|wanted| wanted != tag.as_str()) => {
             plain(412)
@@ -219,7 +249,8 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
         response.body_mut().left.clear();
     }
     let bytes = response.body().left.len() as u64;
-    let answered = Answered { method: request.method().to_string(), key, range: asked, status, bytes };
+    let method = request.method().to_string();
+    let answered = Answered { method, key, range: asked, authorization, status, bytes };
     shared.log.lock().push(answered);
     response.body_mut().shared = Some(shared);
     Ok(response)
@@ -244,6 +275,7 @@ fn sound(content: &Bytes, tag: &str, asked: Option<Range<u64>>, fault: Option<&F
             sent = told.clone();
         }
         Some(Fault::Short) => sent.end = sent.end.saturating_sub(1).max(sent.start),
+        Some(Fault::Long) => sent.end = (sent.end + 1).min(size),
         _ => {}
     }
     let mut response = Response::new(Sent::new(content.slice(sent.start as usize..sent.end as usize), fault));
@@ -271,6 +303,57 @@ fn sound(content: &Bytes, tag: &str, asked: Option<Range<u64>>, fault: Option<&F
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
+}
+
+/// The parameters of a query.
+fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
+    query.split('&').filter_map(|pair| pair.split_once('=')).map(|(name, value)| (decode(name), decode(value)))
+}
+
+fn decode(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut found = parts.next().unwrap().replace('+', " ").into_bytes();
+    for part in parts {
+        found.push(u8::from_str_radix(&part[..2], 16).unwrap());
+        found.extend(part[2..].replace('+', " ").bytes());
+    }
+    String::from_utf8(found).unwrap()
+}
+
+/// A page of `ListObjectsV2`
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html>).
+fn list(objects: &BTreeMap<String, (Bytes, String)>, bucket: &str, query: &BTreeMap<String, String>) -> String {
+    let said = |name: &str| query.get(name).map(String::as_str);
+    let (prefix, after) = (said("prefix").unwrap_or_default(), said("continuation-token").unwrap_or_default());
+    let most = said("max-keys").map_or(1000, |most| most.parse().unwrap()).min(1000);
+    let (mut entries, mut last, mut is_whole) = (BTreeMap::new(), String::new(), true);
+    for (key, (content, tag)) in objects {
+        let Some(key) = key.strip_prefix(bucket).and_then(|key| key.strip_prefix('/')) else { continue };
+        let Some(rest) = key.strip_prefix(prefix) else { continue };
+        let folder = rest.split_once('/').filter(|_| said("delimiter") == Some("/"));
+        let name = folder.map_or(key.to_owned(), |(folder, _)| format!("{prefix}{folder}/"));
+        if name.as_str() <= after || entries.contains_key(&name) {
+            continue;
+        }
+        if entries.len() == most {
+            is_whole = false;
+            break;
+        }
+        let entry = match folder {
+            Some(_) => format!("<CommonPrefixes><Prefix>{name}</Prefix></CommonPrefixes>"),
+            None => format!(
+                "<Contents><Key>{name}</Key><LastModified>2026-11-28T10:00:00.000Z</LastModified><ETag>{}</ETag>\
+                 <Size>{}</Size></Contents>",
+                tag.replace('"', "&quot;"),
+                content.len()
+            ),
+        };
+        last.clone_from(&name);
+        entries.insert(name, entry);
+    }
+    let next = if is_whole { String::new() } else { format!("<NextContinuationToken>{last}</NextContinuationToken>") };
+    let entries: String = entries.into_values().collect();
+    format!("<ListBucketResult><IsTruncated>{}</IsTruncated>{next}{entries}</ListBucketResult>", !is_whole)
 }
 
 /// The bytes of `bytes=FIRST-LAST`, `bytes=FIRST-` or `bytes=-COUNT` that there are (RFC 9110 §14.1.2). `None`: no byte

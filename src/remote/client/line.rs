@@ -1,0 +1,360 @@
+//! One request and its answer, which is held against what was asked.
+
+use std::error::Error;
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+};
+use reqwest::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, AsHeaderName, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap,
+    HeaderValue, LAST_MODIFIED, RETRY_AFTER,
+};
+use reqwest::{Client, StatusCode, Url, redirect};
+
+use super::RemoteOptions;
+use super::failure::Failure;
+use crate::source::{Identity, ObjectVersion};
+use crate::store::Counter;
+
+/// Most bytes of an error's text that are looked at.
+const LONGEST_ERROR: usize = 16 << 10;
+
+/// Headers with the number of a version: of Amazon, Google and Azure.
+const VERSIONS: [&str; 3] = ["x-amz-version-id", "x-goog-generation", "x-ms-version-id"];
+
+/// The version that requests are held to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    /// A strong entity tag, with its quotes.
+    Tag(String),
+    /// The number of a version.
+    Number(String),
+    /// Seconds since the epoch of the last change, where the user trusts in it.
+    Modified(i64),
+}
+
+/// What an answer says of its object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub size: u64,
+    pub version: Version,
+    /// Seconds since the epoch of the last change; 0 where the server does not say it.
+    pub modified: i64,
+}
+
+impl Facts {
+    /// What stands for the version: a strong tag, or a number; else the time, if it is trusted.
+    pub fn new(
+        host: &str,
+        size: u64,
+        tag: Option<String>,
+        number: Option<String>,
+        modified: Option<i64>,
+        trust_mtime: bool,
+    ) -> Result<Self, Failure> {
+        let is_strong = |tag: &String| tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"');
+        let is_weak = tag.is_some();
+        let version = match (tag.filter(is_strong), number.filter(|number| number != "null"), modified) {
+            (Some(tag), ..) => Version::Tag(tag),
+            (None, Some(number), _) => Version::Number(number),
+            (None, None, Some(modified)) if trust_mtime => Version::Modified(modified),
+            _ => {
+                let reason = match (is_weak, trust_mtime) {
+                    (_, true) => "tells neither a version nor a time of its last change",
+                    (true, false) => {
+                        "tells a weak entity tag: other bytes may have the same. --trust-mtime takes size and time of the last change for it"
+                    }
+                    (false, false) => {
+                        "tells no entity tag, so a change would not be seen. --trust-mtime takes size and time of the last change for it"
+                    }
+                };
+                return Err(Failure::answer(host, reason));
+            }
+        };
+        Ok(Self { size, version, modified: modified.unwrap_or(0) })
+    }
+
+    /// What the headers of an answer say.
+    pub fn told(host: &str, size: u64, headers: &HeaderMap, trust_mtime: bool) -> Result<Self, Failure> {
+        let number = VERSIONS.iter().find_map(|name| text(headers, *name));
+        Self::new(host, size, text(headers, ETAG), number, modified(headers), trust_mtime)
+    }
+
+    /// The identity of this version of an object.
+    pub fn identity(&self, endpoint: &str, bucket: &str, key: &str) -> Identity {
+        let version = match &self.version {
+            Version::Tag(tag) => ObjectVersion::Tag(tag.clone()),
+            Version::Number(number) => ObjectVersion::Version(number.clone()),
+            // Tags have quotes, so none is equal.
+            Version::Modified(seconds) => ObjectVersion::Tag(format!("modified {seconds}")),
+        };
+        Identity::of_object(endpoint, bucket, key, &version, self.size)
+    }
+
+    /// The time of the last change.
+    pub fn time(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(self.modified.max(0).cast_unsigned())
+    }
+}
+
+/// What the answer to a request is held against. It goes with the request through `object_store`.
+#[derive(Clone, Debug)]
+pub(super) enum Expected {
+    /// Any answer of success.
+    Success,
+    /// A range of one version of an object, whose size is known.
+    Part { range: Range<u64>, size: u64, version: Version },
+}
+
+/// What a header says, if it is text.
+pub(super) fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<String> {
+    Some(headers.get(name)?.to_str().ok()?.to_owned())
+}
+
+fn modified(headers: &HeaderMap) -> Option<i64> {
+    Some(chrono::DateTime::parse_from_rfc2822(headers.get(LAST_MODIFIED)?.to_str().ok()?).ok()?.timestamp())
+}
+
+/// Refuses bytes in another form than the stored one.
+pub(super) fn check_encoding(host: &str, headers: &HeaderMap) -> Result<(), Failure> {
+    match headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
+        None | Some(b"" | b"identity") => Ok(()),
+        Some(encoding) => {
+            let reason = format!("sends it encoded ({}), not as stored", String::from_utf8_lossy(encoding));
+            Err(Failure::answer(host, reason))
+        }
+    }
+}
+
+/// Holds status and headers of an answer of success against what was asked for.
+pub(super) fn check_part(
+    host: &str,
+    status: StatusCode,
+    headers: &HeaderMap,
+    (range, size, version): (&Range<u64>, u64, &Version),
+) -> Result<(), Failure> {
+    if status == StatusCode::OK {
+        return Err(whole(host));
+    }
+    if status != StatusCode::PARTIAL_CONTENT {
+        return Err(Failure::answer(host, format!("answers a request for a range with {status}")));
+    }
+    check_encoding(host, headers)?;
+    let told = match version {
+        Version::Tag(_) => text(headers, ETAG).map(Version::Tag),
+        Version::Number(_) => VERSIONS.iter().find_map(|name| text(headers, *name)).map(Version::Number),
+        Version::Modified(_) => modified(headers).map(Version::Modified),
+    };
+    match told {
+        Some(told) if told == *version => {}
+        // A weak tag says nothing, not even that the version is another one.
+        Some(Version::Tag(tag)) if tag.starts_with("W/") => {
+            return Err(Failure::answer(host, "tells a weak entity tag by now, so a change would not be seen"));
+        }
+        Some(_) => return Err(Failure::Changed { host: host.to_owned() }),
+        None => return Err(Failure::answer(host, "does not tell the version of the bytes that it sends")),
+    }
+    let asked = format!("bytes {}-{}/{size}", range.start, range.end - 1);
+    let told = text(headers, CONTENT_RANGE).unwrap_or_else(|| "no range".to_owned());
+    if told != asked {
+        return Err(Failure::answer(host, format!("sends {told} where {asked} was asked for")));
+    }
+    let length = (range.end - range.start).to_string();
+    match text(headers, CONTENT_LENGTH) {
+        Some(told) if told != length => {
+            Err(Failure::answer(host, format!("sends {told} bytes where {length} were asked for")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The failure of a server that does not answer ranges.
+pub(super) fn whole(host: &str) -> Failure {
+    Failure::answer(
+        host,
+        "answers a request for a range with the whole object (200 in place of 206), so parts cannot be read",
+    )
+}
+
+/// The line to all servers.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// Follows no redirect.
+    objects: Client,
+    /// For services of credentials, which are near.
+    credentials: Client,
+    counters: Arc<Requests>,
+}
+
+/// Requests so far.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    /// Requests for objects and listings.
+    pub sent: Counter,
+    /// Those of them that were asked again after a failure.
+    pub again: Counter,
+}
+
+impl Line {
+    /// Loads the certificates of the system.
+    pub fn new(options: &RemoteOptions, counters: Arc<Requests>) -> Result<Self, Failure> {
+        // An error says that there is a provider.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let agent = concat!("hepfs/", env!("CARGO_PKG_VERSION"));
+        let new = || Client::builder().user_agent(agent).http1_only();
+        let objects = new()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(options.network_deadline.min(Duration::from_secs(10)))
+            .pool_max_idle_per_host(options.connections)
+            .pool_idle_timeout(Duration::from_secs(20))
+            .default_headers(HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]))
+            .build();
+        let credentials = new().connect_timeout(Duration::from_secs(1)).timeout(Duration::from_secs(5)).build();
+        let failed = |error: reqwest::Error| Failure::Setting(cause(&error));
+        Ok(Self { objects: objects.map_err(failed)?, credentials: credentials.map_err(failed)?, counters })
+    }
+
+    /// Sends a request once, and gives the answer, whatever it is; a redirect is not followed.
+    pub async fn send(&self, host: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
+        self.counters.sent.add(1);
+        self.objects
+            .call(request)
+            .await
+            .map_err(|error| Failure::Network { host: host.to_owned(), reason: cause(&error) })
+    }
+
+    /// Makes a header of user and password in an address.
+    pub fn without_user(&self, url: &Url) -> Result<(Url, Option<HeaderValue>), Failure> {
+        let request = self.objects.get(url.clone()).build().map_err(|error| Failure::Setting(cause(&error)))?;
+        Ok((request.url().clone(), request.headers().get(AUTHORIZATION).cloned()))
+    }
+
+    async fn send_and_check(&self, request: HttpRequest, expected: &Expected) -> Result<HttpResponse, Failure> {
+        let uri = request.uri();
+        let host = uri.authority().map_or("", |authority| authority.as_str()).to_owned();
+        let response = self.send(&host, request).await?;
+        if !response.status().is_success() {
+            return Err(refusal(&host, response, matches!(expected, Expected::Part { .. })).await);
+        }
+        match expected {
+            Expected::Success => check_encoding(&host, response.headers())?,
+            Expected::Part { range, size, version } => {
+                check_part(&host, response.status(), response.headers(), (range, *size, version))?;
+            }
+        }
+        Ok(response)
+    }
+}
+
+/// The failure that an answer without success is.
+pub(super) async fn refusal(host: &str, response: HttpResponse, is_part: bool) -> Failure {
+    let status = response.status();
+    // A range of a version lies within it, and was there.
+    if status == StatusCode::PRECONDITION_FAILED || is_part && matches!(status.as_u16(), 404 | 410 | 416) {
+        return Failure::Changed { host: host.to_owned() };
+    }
+    let headers = response.headers();
+    let retry_after = text(headers, RETRY_AFTER).and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
+    let region = text(headers, "x-amz-bucket-region");
+    let code = text(headers, "x-ms-error-code");
+    let code = match code {
+        Some(code) => Some(code),
+        None => code_in(&beginning(response).await),
+    };
+    let code = code.filter(|code| code.len() <= 64 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    Failure::Status { host: host.to_owned(), status: status.as_u16(), code, hint: None, retry_after, region }
+}
+
+/// The first bytes of an error's text, as far as they come soon.
+async fn beginning(response: HttpResponse) -> BytesMut {
+    let mut found = BytesMut::new();
+    let mut body = response.into_body().bytes_stream();
+    let gather = async {
+        while let Some(Ok(bytes)) = body.next().await {
+            found.extend_from_slice(&bytes[..bytes.len().min(LONGEST_ERROR - found.len())]);
+            if found.len() == LONGEST_ERROR {
+                break;
+            }
+        }
+    };
+    // Its status is known without it.
+    let _ = tokio::time::timeout(Duration::from_secs(1), gather).await;
+    found
+}
+
+/// The code in an error of S3 or Google: `<Code>AccessDenied</Code>`.
+fn code_in(text: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(text).ok()?;
+    Some(text.split_once("<Code>")?.1.split_once("</Code>")?.0.to_owned())
+}
+
+/// The words of the first cause of an error: those before it say less.
+pub(super) fn cause(error: &dyn Error) -> String {
+    let mut first = error;
+    while let Some(error) = first.source() {
+        first = error;
+    }
+    without_queries(&first.to_string())
+}
+
+/// Cuts queries off the addresses in a text, for they may be signatures.
+fn without_queries(text: &str) -> String {
+    let cut = |word: &str| match word.split_once('?') {
+        Some((before, _)) if before.contains('/') => format!("{before}?…"),
+        _ => word.to_owned(),
+    };
+    text.split(' ').map(cut).collect::<Vec<_>>().join(" ")
+}
+
+impl HttpConnector for Line {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+/// Requests of `object_store`. Those for credentials expect nothing.
+impl HttpService for Line {
+    fn call<'me, 'out>(
+        &'me self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'out>>
+    where
+        'me: 'out,
+        Self: 'out,
+    {
+        Box::pin(async move {
+            match request.extensions().get::<Expected>().cloned() {
+                None => self.credentials.call(request).await,
+                // `object_store` shall not ask again by itself.
+                Some(expected) => self
+                    .send_and_check(request, &expected)
+                    .await
+                    .map_err(|failure| HttpError::new(HttpErrorKind::Unknown, failure)),
+            }
+        })
+    }
+}
+
+/// The failure behind an error of `object_store`.
+pub(super) fn failure_in(host: &str, error: &object_store::Error) -> Failure {
+    let mut next: Option<&dyn Error> = Some(error);
+    while let Some(error) = next {
+        if let Some(failure) = error.downcast_ref::<Failure>() {
+            return failure.clone();
+        }
+        next = error.source();
+    }
+    Failure::answer(host, cause(error))
+}
+
+/// The bytes of an answer.
+pub(super) type Body = BoxStream<'static, Result<Bytes, Failure>>;

@@ -1,0 +1,415 @@
+//! Asks stores for objects: all between an address and verified bytes.
+//!
+//! Requests to buckets are made and signed by `object_store`, those to web servers here. Both go over one [`line`],
+//! where each answer is held against the request and the version of the object; `reading` asks again for what is lost on
+//! its way. [`Store`] remembers which version was at an address, so that not each question takes a request.
+//!
+//! **Credentials** of S3 come from the environment, else from the profile, else from the instance. Where the instance has
+//! none within two seconds, requests go without: so public buckets can be read anywhere. A refusal then says why there
+//! are none.
+
+mod address;
+mod bucket;
+mod failure;
+mod line;
+mod object;
+mod profile;
+mod reading;
+mod web;
+
+use std::collections::HashMap;
+use std::fmt::{self, Debug, Formatter};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant, SystemTime};
+
+use bstr::{BString, ByteSlice};
+use futures_util::StreamExt;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+use address::{BucketName, Place};
+use bucket::Bucket;
+use line::{Facts, Line, Requests};
+use object::Object;
+use reading::{FEW, Forget, Patience, Version};
+use web::WebObject;
+
+use super::{RangeClient, RemoteOptions, runtime};
+use crate::source::{self, Identity, Interrupt, Listed, ObjectStore, ObjectVersion, RemoteObject};
+use crate::source::{SourceKind, SourceStat, Stamp};
+
+pub use address::Address;
+pub use failure::Failure;
+
+/// Longest wait for a look at what was known before. After it, the answer known before serves on.
+const LONGEST_LOOK: Duration = Duration::from_secs(2);
+
+/// When to look again after a look that failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(5);
+
+/// Most entries of one folder.
+const MOST_LISTED: usize = 1 << 20;
+
+/// All stores, by the addresses of objects.
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+struct Inner {
+    options: RemoteOptions,
+    line: OnceLock<Line>,
+    requests: Arc<Requests>,
+    buckets: Mutex<HashMap<BucketName, Arc<Bucket>>>,
+    known: Mutex<HashMap<PathBuf, Known>>,
+    lists: Mutex<HashMap<PathBuf, KnownList>>,
+    me: Weak<Inner>,
+}
+
+/// What was at an address when it was looked at.
+struct Known {
+    object: Object,
+    /// `None`: it is gone.
+    facts: Option<Facts>,
+    due: Instant,
+    /// The folder whose list tells it.
+    folder: Option<PathBuf>,
+}
+
+/// What was in a folder when it was listed.
+struct KnownList {
+    listed: Arc<Vec<Listed>>,
+    due: Instant,
+}
+
+impl Store {
+    /// A store of these options, which asks nothing yet and starts no thread.
+    ///
+    /// # Errors
+    /// [`Failure::Setting`] where an option says something that cannot be done.
+    pub fn new(options: RemoteOptions) -> Result<Self, Failure> {
+        if let Some(endpoint) = &options.endpoint {
+            Address::parse(endpoint, &options)
+                .map_err(|failure| Failure::Setting(format!("endpoint {endpoint}: {failure}")))?;
+        }
+        Ok(Self(Arc::new_cyclic(|me| Inner {
+            options,
+            line: OnceLock::new(),
+            requests: Arc::default(),
+            buckets: Mutex::default(),
+            known: Mutex::default(),
+            lists: Mutex::default(),
+            me: me.clone(),
+        })))
+    }
+}
+
+/// Without secrets.
+impl Debug for Store {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Store").field(&self.0.options).finish()
+    }
+}
+
+impl Store {
+    /// Opens the version of an object that is at an address now, to be asked for by ranges.
+    ///
+    /// # Errors
+    /// Those of [`ObjectStore::open`].
+    pub fn client(
+        &self,
+        address: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<(Arc<dyn RangeClient>, SourceStat), source::Error> {
+        let inner = &self.0;
+        let fresh = inner.known.lock().get(address).filter(|known| known.due > Instant::now()).and_then(Known::found);
+        let (object, facts) = match fresh {
+            Some(found) => found,
+            None => {
+                let runtime = threads(address)?;
+                let object = inner.object(address).map_err(|failure| failure.at(address))?;
+                let facts = runtime::wait(&runtime, inner.look(address, &object), interrupt)?;
+                (object, facts.map_err(|failure| failure.at(address))?)
+            }
+        };
+        let (stat, forget): (_, Weak<dyn Forget>) = (stat(&object, &facts), inner.me.clone());
+        let (deadline, requests) = (inner.options.network_deadline, inner.requests.clone());
+        let version = Version { address: address.to_owned(), object, facts, deadline, requests, forget };
+        Ok((Arc::new(version), stat))
+    }
+}
+
+impl ObjectStore for Store {
+    fn open(&self, address: &Path, interrupt: &Interrupt) -> Result<Arc<dyn RemoteObject>, source::Error> {
+        let (client, stat) = self.client(address, interrupt)?;
+        Ok(Arc::new(Plain { client, stat, address: address.to_owned() }))
+    }
+
+    fn stat(&self, address: &Path) -> io::Result<SourceStat> {
+        let inner = &self.0;
+        if inner.known.lock().contains_key(address) {
+            inner.look_if_due(address)?;
+            // Absent: a reader has met another version meanwhile.
+            if let Some(known) = inner.known.lock().get(address) {
+                let found = known.found().map(|(object, facts)| stat(&object, &facts));
+                return found.ok_or_else(|| io::ErrorKind::NotFound.into());
+            }
+        }
+        let parsed = inner.address(address).map_err(Failure::io)?;
+        if let (true, Place::Bucket(name, key)) = (parsed.is_folder(), &parsed.place) {
+            return Ok(folder_stat(name, key));
+        }
+        let runtime = runtime::handle()?;
+        let object = inner.object(address).map_err(Failure::io)?;
+        let found = runtime::wait(&runtime, inner.look(address, &object), &Interrupt::new());
+        let facts = found.map_err(|_| io::ErrorKind::Interrupted)?.map_err(Failure::io)?;
+        Ok(stat(&object, &facts))
+    }
+
+    fn list(&self, folder: &Path, interrupt: &Interrupt) -> Result<Vec<Listed>, source::Error> {
+        let inner = &self.0;
+        let runtime = threads(folder)?;
+        let known =
+            inner.lists.lock().get_mut(folder).map(|known| (known.listed.clone(), inner.is_due(&mut known.due)));
+        let listed = match known {
+            Some((listed, false)) => listed,
+            Some((listed, true)) => {
+                let (inner, folder) = (inner.clone(), folder.to_owned());
+                let look = runtime.spawn(async move { inner.look_into(&folder).await });
+                // An answer of before is better than none.
+                match runtime.block_on(async { timeout(LONGEST_LOOK, look).await }) {
+                    Ok(Ok(Ok(listed))) => listed,
+                    _ => listed,
+                }
+            }
+            None => {
+                let listed = runtime::wait(&runtime, inner.look_into(folder), interrupt)?;
+                listed.map_err(|failure| failure.at(folder))?
+            }
+        };
+        Ok(listed.to_vec())
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("requests", self.0.requests.sent.get()), ("asked_again", self.0.requests.again.get())]
+    }
+}
+
+impl Inner {
+    /// The address in its whole form.
+    fn address(&self, shown: &Path) -> Result<Address, Failure> {
+        let text = match self.options.signed.get(shown) {
+            Some(whole) => whole,
+            None => shown.to_str().ok_or_else(|| Failure::Setting("no address: it is not in UTF-8".to_owned()))?,
+        };
+        Address::parse(text, &self.options)
+    }
+
+    fn line(&self) -> Result<&Line, Failure> {
+        if let Some(line) = self.line.get() {
+            return Ok(line);
+        }
+        let line = Line::new(&self.options, self.requests.clone())?;
+        Ok(self.line.get_or_init(|| line))
+    }
+
+    fn bucket(&self, name: BucketName) -> Result<Arc<Bucket>, Failure> {
+        let line = self.line()?;
+        let mut buckets = self.buckets.lock();
+        let bucket = buckets
+            .entry(name)
+            .or_insert_with_key(|name| Arc::new(Bucket::new(name.clone(), self.options.clone(), line.clone())));
+        Ok(bucket.clone())
+    }
+
+    /// The object at an address, which need not be there.
+    fn object(&self, address: &Path) -> Result<Object, Failure> {
+        if let Some(known) = self.known.lock().get(address) {
+            return Ok(known.object.clone());
+        }
+        let parsed = self.address(address)?;
+        if parsed.is_folder() {
+            return Err(Failure::Setting("is the address of a folder".to_owned()));
+        }
+        match parsed.place {
+            Place::Bucket(name, key) => Ok(Object::InBucket(self.bucket(name)?, key)),
+            Place::Web(url) => {
+                let line = self.line()?;
+                Ok(Object::OnWeb(line.clone(), WebObject::new(line, &url, self.options.plain_http)?))
+            }
+        }
+    }
+
+    /// Looks which version is at an address, and remembers it. After an error, nothing is remembered; what was there
+    /// before is gone only where the store says so.
+    async fn look(&self, address: &Path, object: &Object) -> Result<Facts, Failure> {
+        let patience = Patience::new(self.options.network_deadline, FEW);
+        let trust_mtime = self.options.trust_mtime;
+        let found = patience.ask(&object.host(), &self.requests, || object.head(trust_mtime)).await;
+        let mut known = self.known.lock();
+        let before = known.get_mut(address);
+        let due = Instant::now() + self.options.revalidate;
+        match (&found, before) {
+            (Ok(facts), Some(known)) => (known.facts, known.due) = (Some(facts.clone()), due),
+            (Ok(facts), None) => {
+                let new = Known { object: object.clone(), facts: Some(facts.clone()), due, folder: None };
+                known.insert(address.to_owned(), new);
+            }
+            (Err(Failure::Status { status: 404 | 410, .. }), Some(known)) => (known.facts, known.due) = (None, due),
+            (Err(_), _) => {}
+        }
+        found
+    }
+
+    /// Lists a folder, and remembers the versions of its objects.
+    async fn look_into(&self, folder: &Path) -> Result<Arc<Vec<Listed>>, Failure> {
+        let Place::Bucket(name, prefix) = self.address(folder)?.place else {
+            let reason = "web servers have no lists: name the objects themselves";
+            return Err(Failure::Setting(reason.to_owned()));
+        };
+        let bucket = self.bucket(name.clone())?;
+        let mut listed = Vec::new();
+        let mut objects = HashMap::new();
+        let due = Instant::now() + self.options.revalidate;
+        let mut next = None;
+        loop {
+            let patience = Patience::new(self.options.network_deadline, FEW);
+            let ask = || bucket.list(&prefix, next.clone());
+            let page = patience.ask(bucket.host(), &self.requests, ask).await?;
+            // A store may name the folder itself, without its slash.
+            let below = |key: &str| key.strip_prefix(&prefix).filter(|name| !name.is_empty()).map(BString::from);
+            let folders = page
+                .folders
+                .iter()
+                .filter_map(|key| Some(Listed { name: below(key)?, stat: folder_stat(&name, &format!("{key}/")) }));
+            listed.extend(folders);
+            for (key, facts, is_sure) in page.objects {
+                let Some(name) = below(&key) else { continue };
+                let object = Object::InBucket(bucket.clone(), key);
+                listed.push(Listed { stat: stat(&object, &facts), name: name.clone() });
+                // The others are refused when they are opened.
+                if is_sure {
+                    let known = Known { object, facts: Some(facts), due, folder: Some(folder.to_owned()) };
+                    objects.insert(folder.join(name.to_path_lossy()), known);
+                }
+            }
+            if listed.len() > MOST_LISTED {
+                return Err(Failure::answer(
+                    bucket.host(),
+                    format!("has more than {MOST_LISTED} entries in this folder"),
+                ));
+            }
+            next = page.next;
+            if next.is_none() {
+                break;
+            }
+        }
+        listed.sort_by(|a, b| a.name.cmp(&b.name));
+        let listed = Arc::new(listed);
+        let mut known = self.known.lock();
+        for (_, gone) in known.iter_mut().filter(|(_, known)| known.folder.as_deref() == Some(folder)) {
+            (gone.facts, gone.due) = (None, due);
+        }
+        known.extend(objects);
+        drop(known);
+        self.lists.lock().insert(folder.to_owned(), KnownList { listed: listed.clone(), due });
+        Ok(listed)
+    }
+
+    /// Whether it is time to look again; then the caller does. Until it has, the others have the answer of before.
+    fn is_due(&self, due: &mut Instant) -> bool {
+        let now = Instant::now();
+        let is_due = *due <= now;
+        if is_due {
+            *due = now + AFTER_FAILURE.min(self.options.revalidate);
+        }
+        is_due
+    }
+
+    /// Looks again at an address, if it is time to. Waits only for a short time: then the answer of before serves on.
+    fn look_if_due(&self, address: &Path) -> io::Result<()> {
+        let found = self
+            .known
+            .lock()
+            .get_mut(address)
+            .and_then(|known| self.is_due(&mut known.due).then(|| (known.object.clone(), known.folder.clone())));
+        let Some((object, folder)) = found else { return Ok(()) };
+        let Some(inner) = self.me.upgrade() else { return Ok(()) };
+        let (runtime, address) = (runtime::handle()?, address.to_owned());
+        let look = runtime.spawn(async move {
+            // One list tells the versions of all objects of a folder.
+            match folder {
+                Some(folder) => drop(inner.look_into(&folder).await),
+                None => drop(inner.look(&address, &object).await),
+            }
+        });
+        let _ = runtime.block_on(async { timeout(LONGEST_LOOK, look).await });
+        Ok(())
+    }
+}
+
+impl Known {
+    fn found(&self) -> Option<(Object, Facts)> {
+        Some((self.object.clone(), self.facts.clone()?))
+    }
+}
+
+impl Forget for Inner {
+    fn forget(&self, version: &Version) {
+        let mut known = self.known.lock();
+        let is_this = |known: &Known| known.facts.as_ref() == Some(&version.facts);
+        if known.get(&version.address).is_some_and(is_this)
+            && let Some(folder) = known.remove(&version.address).and_then(|known| known.folder)
+        {
+            self.lists.lock().remove(&folder);
+        }
+    }
+}
+
+/// The runtime, for who needs it for an address.
+fn threads(address: &Path) -> Result<Handle, source::Error> {
+    runtime::handle().map_err(|error| source::Error::Io { path: address.to_owned(), error })
+}
+
+/// What is said of a version of an object.
+fn stat(object: &Object, facts: &Facts) -> SourceStat {
+    let stamp = Stamp { times: [facts.time(); 3], mode: 0o444 };
+    SourceStat { kind: SourceKind::File, identity: object.identity(facts), stamp }
+}
+
+/// What is said of a folder, which is only the common beginning of keys.
+fn folder_stat(bucket: &BucketName, key: &str) -> SourceStat {
+    let version = ObjectVersion::Version(String::new());
+    let identity = Identity::of_object(&format!("{:?}", bucket.provider), &bucket.bucket, key, &version, 0);
+    let stamp = Stamp { times: [SystemTime::UNIX_EPOCH; 3], mode: 0o555 };
+    SourceStat { kind: SourceKind::Folder, identity, stamp }
+}
+
+/// An object without a fetcher: each read is a request.
+#[derive(Debug)]
+struct Plain {
+    client: Arc<dyn RangeClient>,
+    stat: SourceStat,
+    address: PathBuf,
+}
+
+impl RemoteObject for Plain {
+    fn stat(&self) -> SourceStat {
+        self.stat
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), source::Error> {
+        let mut bytes = self.client.get(offset..offset + out.len() as u64);
+        let read = async {
+            let mut filled = 0;
+            while let Some(piece) = bytes.next().await {
+                let piece = piece?;
+                out[filled..filled + piece.len()].copy_from_slice(&piece);
+                filled += piece.len();
+            }
+            Ok(())
+        };
+        runtime::wait(&threads(&self.address)?, read, interrupt)?
+    }
+}
