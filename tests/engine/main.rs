@@ -5,7 +5,9 @@ mod h5_pool;
 mod h5_worker;
 mod library;
 mod loom;
+#[cfg(feature = "remote")]
 mod over_http;
+#[cfg(feature = "remote")]
 #[path = "../support/range_server.rs"]
 mod range_server;
 mod remote;

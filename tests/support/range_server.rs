@@ -95,6 +95,8 @@ struct Shared {
     objects: Mutex<BTreeMap<String, (Bytes, String)>>,
     line: Mutex<Line>,
     faults: Mutex<VecDeque<Option<Fault>>>,
+    /// The query without which nothing is answered.
+    demanded: Mutex<Option<String>>,
     log: Mutex<Vec<Answered>>,
     in_flight: AtomicUsize,
     most_in_flight: AtomicUsize,
@@ -168,6 +170,16 @@ impl RangeServer {
         self.shared.faults.lock().extend(faults);
     }
 
+    /// Answers 403 from now on, unless a request has this query.
+    pub fn demand(&self, query: &str) {
+        *self.shared.demanded.lock() = Some(query.to_owned());
+    }
+
+    /// Takes back the faults that no request has had.
+    pub fn no_faults(&self) {
+        self.shared.faults.lock().clear();
+    }
+
     /// Takes what was answered since the last call.
     pub fn log(&self) -> Vec<Answered> {
         std::mem::take(&mut self.shared.log.lock())
@@ -210,7 +222,9 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
     let (range, authorization) = (header(RANGE), header(AUTHORIZATION));
     let query: BTreeMap<String, String> = pairs(request.uri().query().unwrap_or_default()).collect();
     let asked = object.as_ref().zip(range).and_then(|((content, _), range)| parse(&range, content.len() as u64));
+    let is_demanded = shared.demanded.lock().as_deref().is_none_or(|query| request.uri().query() == Some(query));
     let mut response = match (&object, &fault) {
+        _ if !is_demanded => plain(403),
         (_, Some(Fault::Status(status))) => plain(*status),
         (_, Some(Fault::Busy(seconds))) => {
             let mut busy = plain(503);
@@ -339,10 +353,11 @@ fn list(objects: &BTreeMap<String, (Bytes, String)>, bucket: &str, query: &BTree
             is_whole = false;
             break;
         }
+        let told = name.replace('&', "&amp;");
         let entry = match folder {
-            Some(_) => format!("<CommonPrefixes><Prefix>{name}</Prefix></CommonPrefixes>"),
+            Some(_) => format!("<CommonPrefixes><Prefix>{told}</Prefix></CommonPrefixes>"),
             None => format!(
-                "<Contents><Key>{name}</Key><LastModified>2026-11-28T10:00:00.000Z</LastModified><ETag>{}</ETag>\
+                "<Contents><Key>{told}</Key><LastModified>2026-11-28T10:00:00.000Z</LastModified><ETag>{}</ETag>\
                  <Size>{}</Size></Contents>",
                 tag.replace('"', "&quot;"),
                 content.len()
@@ -373,6 +388,7 @@ struct Sent {
     left: Bytes,
     /// Bytes to go until the body breaks off.
     cut: Option<usize>,
+    has_flushed: bool,
     /// Bytes to go until it pauses, and for how long.
     pause: Option<(usize, Duration)>,
     /// The pause, or the time until the line has passed a piece.
@@ -389,7 +405,7 @@ impl Sent {
             Some(Fault::Pause(after, time)) => (None, Some((*after, *time))),
             _ => (None, None),
         };
-        Self { left, cut, pause, wait: None, piece: None, shared: None }
+        Self { left, cut, has_flushed: false, pause, wait: None, piece: None, shared: None }
     }
 }
 
@@ -422,6 +438,11 @@ impl Body for Sent {
             }
             if sent.left.is_empty() {
                 return Poll::Ready(None);
+            }
+            // What was sent before leaves first.
+            if sent.cut == Some(0) && !std::mem::replace(&mut sent.has_flushed, true) {
+                sent.wait = Some(Box::pin(sleep(Duration::from_millis(5))));
+                continue;
             }
             if sent.cut == Some(0) {
                 return Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into())));

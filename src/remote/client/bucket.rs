@@ -56,6 +56,8 @@ struct Client {
     endpoint: String,
     /// The server, for messages.
     host: String,
+    /// The region that is asked, at Amazon.
+    region: Option<String>,
     /// Why no credentials were found. `None`: there are some, or none are wanted.
     without: Option<String>,
 }
@@ -200,16 +202,13 @@ impl Bucket {
     async fn mend(&self, client: &Arc<Client>, mut failure: Failure) -> Result<(), Failure> {
         let Failure::Status { status, region, hint, .. } = &mut failure else { return Err(failure) };
         let mut state = self.state.lock().await;
-        if let Some(region) = region.take()
-            && matches!(*status, 301 | 307 | 400 | 403)
-            && self.options.region.is_none()
-            && state.region.as_ref() != Some(&region)
-        {
-            let is_first = state.region.is_none();
-            *state = State { client: None, region: Some(region) };
-            if is_first {
+        let elsewhere = region.take().filter(|region| client.region.as_ref().is_some_and(|asked| asked != region));
+        if let Some(region) = elsewhere {
+            if self.options.region.is_none() && state.region.is_none() {
+                *state = State { client: None, region: Some(region) };
                 return Ok(());
             }
+            *hint = Some(format!("; the bucket lies in the region {region}"));
         }
         if matches!(*status, 401 | 403) {
             if self.options.anonymous {
@@ -284,7 +283,7 @@ impl Bucket {
             without = Some(format!("neither in the environment nor in a profile, and of the instance: {reason}"));
         }
         let store = if without.is_some() { builder.with_skip_signature(true).build().map_err(failed)? } else { store };
-        Ok(Client { store: Arc::new(store), endpoint, host, without })
+        Ok(Client { store: Arc::new(store), endpoint, host, region: Some(region), without })
     }
 
     async fn google(&self) -> Result<Client, Failure> {
@@ -303,7 +302,7 @@ impl Bucket {
         let store = builder.clone().build().map_err(failed)?;
         let without = if options.anonymous { None } else { serves(store.credentials().as_ref()).await.err() };
         let store = if without.is_some() { builder.with_skip_signature(true).build().map_err(failed)? } else { store };
-        Ok(Client { store: Arc::new(store), endpoint, host, without })
+        Ok(Client { store: Arc::new(store), endpoint, host, region: None, without })
     }
 
     async fn azure(&self) -> Result<Client, Failure> {
@@ -329,7 +328,7 @@ impl Bucket {
         let store = builder.clone().build().map_err(failed)?;
         let without = if options.anonymous { None } else { serves(store.credentials().as_ref()).await.err() };
         let store = if without.is_some() { builder.with_skip_signature(true).build().map_err(failed)? } else { store };
-        Ok(Client { store: Arc::new(store), endpoint, host, without })
+        Ok(Client { store: Arc::new(store), endpoint, host, region: None, without })
     }
 }
 

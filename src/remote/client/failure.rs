@@ -15,6 +15,9 @@ pub enum Failure {
     /// The address, an option or a profile says something that cannot be done.
     #[error("{0}")]
     Setting(String),
+    /// A web server has no lists of objects.
+    #[error("web servers have no lists: name the objects themselves")]
+    NoLists,
     /// No credentials came from where the environment or a profile says that they are.
     #[error("no credentials: {0}")]
     Credentials(String),
@@ -86,7 +89,7 @@ impl Failure {
         match self {
             Self::Status { status, .. } => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
             Self::Network { .. } | Self::Silent { .. } => true,
-            Self::Setting(_) | Self::Credentials(_) | Self::Answer { .. } | Self::Changed { .. } => false,
+            _ => false,
         }
     }
 
@@ -101,6 +104,7 @@ impl Failure {
             Self::Status { status: 404 | 410, .. } => io::ErrorKind::NotFound,
             Self::Status { status: 401 | 403, .. } | Self::Credentials(_) => io::ErrorKind::PermissionDenied,
             Self::Setting(_) => io::ErrorKind::InvalidInput,
+            Self::NoLists => io::ErrorKind::Unsupported,
             Self::Silent { .. } => io::ErrorKind::TimedOut,
             Self::Answer { .. } => io::ErrorKind::InvalidData,
             Self::Status { .. } | Self::Network { .. } | Self::Changed { .. } => io::ErrorKind::Other,

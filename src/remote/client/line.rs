@@ -25,8 +25,8 @@ use super::failure::Failure;
 use crate::source::{Identity, ObjectVersion};
 use crate::store::Counter;
 
-/// Most bytes of an error's text that are looked at.
-const LONGEST_ERROR: usize = 16 << 10;
+/// Most bytes of an answer's text that are looked at.
+const LONGEST_TEXT: usize = 16 << 10;
 
 /// Headers with the number of a version: of Amazon, Google and Azure.
 const VERSIONS: [&str; 3] = ["x-amz-version-id", "x-goog-generation", "x-ms-version-id"];
@@ -71,10 +71,10 @@ impl Facts {
                 let reason = match (is_weak, trust_mtime) {
                     (_, true) => "tells neither a version nor a time of its last change",
                     (true, false) => {
-                        "tells a weak entity tag: other bytes may have the same. --trust-mtime takes size and time of the last change for it"
+                        "tells a weak entity tag: other bytes may have the same. --trust-mtime takes the time instead"
                     }
                     (false, false) => {
-                        "tells no entity tag, so a change would not be seen. --trust-mtime takes size and time of the last change for it"
+                        "tells no entity tag, so a change would not be seen. --trust-mtime takes the time instead"
                     }
                 };
                 return Err(Failure::answer(host, reason));
@@ -274,14 +274,14 @@ pub(super) async fn refusal(host: &str, response: HttpResponse, is_part: bool) -
     Failure::Status { host: host.to_owned(), status: status.as_u16(), code, hint: None, retry_after, region }
 }
 
-/// The first bytes of an error's text, as far as they come soon.
-async fn beginning(response: HttpResponse) -> BytesMut {
+/// The first bytes of an answer, as far as they come soon.
+pub(super) async fn beginning(response: HttpResponse) -> BytesMut {
     let mut found = BytesMut::new();
     let mut body = response.into_body().bytes_stream();
     let gather = async {
         while let Some(Ok(bytes)) = body.next().await {
-            found.extend_from_slice(&bytes[..bytes.len().min(LONGEST_ERROR - found.len())]);
-            if found.len() == LONGEST_ERROR {
+            found.extend_from_slice(&bytes[..bytes.len().min(LONGEST_TEXT - found.len())]);
+            if found.len() == LONGEST_TEXT {
                 break;
             }
         }

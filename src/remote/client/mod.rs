@@ -1,12 +1,12 @@
 //! Asks stores for objects: all between an address and verified bytes.
 //!
-//! Requests to buckets are made and signed by `object_store`, those to web servers here. Both go over one [`line`],
-//! where each answer is held against the request and the version of the object; `reading` asks again for what is lost on
-//! its way. [`Store`] remembers which version was at an address, so that not each question takes a request.
+//! Requests to buckets are made and signed by `object_store`, those to web servers here. Both go over one `line`, where
+//! each answer is held against the request and the version of the object; `reading` asks again for what is lost on its
+//! way. [`Store`] remembers which version was at an address, so that not each question takes a request.
 //!
-//! **Credentials** of S3 come from the environment, else from the profile, else from the instance. Where the instance has
-//! none within two seconds, requests go without: so public buckets can be read anywhere. A refusal then says why there
-//! are none.
+//! **Credentials** of S3 come from the environment, else from the profile, else from the instance. Where the instance
+//! has none within two seconds, requests go without: so public buckets can be read anywhere. A refusal then says why
+//! there are none.
 
 mod address;
 mod bucket;
@@ -27,10 +27,11 @@ use std::time::{Duration, Instant, SystemTime};
 use bstr::{BString, ByteSlice};
 use futures_util::StreamExt;
 use parking_lot::Mutex;
+use reqwest::Url;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use address::{BucketName, Place};
+use address::{BucketName, Place, check_line};
 use bucket::Bucket;
 use line::{Facts, Line, Requests};
 use object::Object;
@@ -90,8 +91,12 @@ impl Store {
     /// [`Failure::Setting`] where an option says something that cannot be done.
     pub fn new(options: RemoteOptions) -> Result<Self, Failure> {
         if let Some(endpoint) = &options.endpoint {
-            Address::parse(endpoint, &options)
-                .map_err(|failure| Failure::Setting(format!("endpoint {endpoint}: {failure}")))?;
+            let wrong = |reason: String| Failure::Setting(format!("--endpoint: {reason}"));
+            let url = Url::parse(endpoint).map_err(|error| wrong(error.to_string()))?;
+            check_line(&url, options.plain_http).map_err(|failure| wrong(failure.to_string()))?;
+            if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
+                return Err(wrong("user and query may be secrets, and this is shown".to_owned()));
+            }
         }
         Ok(Self(Arc::new_cyclic(|me| Inner {
             options,
@@ -264,10 +269,7 @@ impl Inner {
 
     /// Lists a folder, and remembers the versions of its objects.
     async fn look_into(&self, folder: &Path) -> Result<Arc<Vec<Listed>>, Failure> {
-        let Place::Bucket(name, prefix) = self.address(folder)?.place else {
-            let reason = "web servers have no lists: name the objects themselves";
-            return Err(Failure::Setting(reason.to_owned()));
-        };
+        let Place::Bucket(name, prefix) = self.address(folder)?.place else { return Err(Failure::NoLists) };
         let bucket = self.bucket(name.clone())?;
         let mut listed = Vec::new();
         let mut objects = HashMap::new();

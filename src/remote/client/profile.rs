@@ -247,14 +247,10 @@ region = not-this
         let folder = tempfile::tempdir().unwrap();
         let count = folder.path().join("count");
         let answers = |end: &str| {
-            ProcessCredentials {
-            profile: "lab".to_owned(),
-            command: ["sh", "-c"].map(str::to_owned).into_iter().chain([format!(
-                r#"echo x >> {}; echo '{{"Version": 1, "AccessKeyId": "k", "SecretAccessKey": "s", "SessionToken": "t"{end}}}'"#,
-                count.display()
-            )]).collect(),
-            known: Mutex::default(),
-        }
+            let said = format!(r#"{{"Version":1,"AccessKeyId":"k","SecretAccessKey":"s","SessionToken":"t"{end}}}"#);
+            let script = format!("echo x >> {}; echo '{said}'", count.display());
+            let command = ["sh", "-c", &script].map(str::to_owned).to_vec();
+            ProcessCredentials { profile: "lab".to_owned(), command, known: Mutex::default() }
         };
         let runtime = crate::remote::runtime::handle().unwrap();
         let asked = |credentials: &ProcessCredentials| {

@@ -11,7 +11,7 @@ use reqwest::{Method, StatusCode, Url};
 
 use super::address::{check_line, host};
 use super::failure::Failure;
-use super::line::{Body, Facts, Line, Version, cause, check_encoding, check_part, refusal, text, whole};
+use super::line::{Body, Facts, Line, Version, beginning, cause, check_encoding, check_part, refusal, text, whole};
 
 /// Most redirects that one request follows.
 const MOST_REDIRECTS: usize = 5;
@@ -73,8 +73,8 @@ impl WebObject {
         (url.origin().ascii_serialization(), key)
     }
 
-    /// Asks for the first byte: so the answer says, besides size and tag, whether the server answers ranges. A signature
-    /// for reading would not serve for HEAD.
+    /// Asks for the first byte, so that the answer says, besides size and tag, whether the server answers ranges. A
+    /// signature for reading would not serve for HEAD.
     pub async fn head(&self, line: &Line, trust_mtime: bool) -> Result<Facts, Failure> {
         let (host, response) = self.ask(line, self.0.first.clone(), &(0..1), None).await?;
         let headers = response.headers();
@@ -88,7 +88,10 @@ impl WebObject {
         };
         let size = size.and_then(|size| size.parse().ok());
         let size = size.ok_or_else(|| Failure::answer(&host, "does not tell the size of the object"))?;
-        Facts::told(&host, size, headers, trust_mtime)
+        let facts = Facts::told(&host, size, headers, trust_mtime)?;
+        // A connection whose answer was read to its end serves for the next request.
+        beginning(response).await;
+        Ok(facts)
     }
 
     /// Asks for a range of a version.
