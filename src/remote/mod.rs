@@ -5,6 +5,7 @@
 //! and keeps what was fetched, within the memory budget.
 
 mod client;
+pub mod fetch;
 mod options;
 pub mod runtime;
 
