@@ -20,12 +20,12 @@ mod web;
 use std::collections::HashMap;
 use std::fmt::{self, Debug, Formatter};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use bstr::{BString, ByteSlice};
-use futures_util::StreamExt;
 use parking_lot::Mutex;
 use reqwest::Url;
 use tokio::runtime::Handle;
@@ -38,9 +38,11 @@ use object::Object;
 use reading::{FEW, Forget, Patience, Version};
 use web::WebObject;
 
+use super::fetch::{FetchSettings, Fetcher, Fetching};
 use super::{RangeClient, RemoteOptions, runtime};
 use crate::source::{self, Identity, Interrupt, Listed, ObjectStore, ObjectVersion, RemoteObject};
 use crate::source::{SourceKind, SourceStat, Stamp};
+use crate::store::Budget;
 
 pub use address::Address;
 pub use failure::Failure;
@@ -60,6 +62,8 @@ pub struct Store(Arc<Inner>);
 
 struct Inner {
     options: RemoteOptions,
+    budget: Budget,
+    fetching: OnceLock<Arc<Fetching>>,
     line: OnceLock<Line>,
     requests: Arc<Requests>,
     buckets: Mutex<HashMap<BucketName, Arc<Bucket>>>,
@@ -85,11 +89,12 @@ struct KnownList {
 }
 
 impl Store {
-    /// A store of these options, which asks nothing yet and starts no thread.
+    /// A store of these options, which asks nothing yet and starts no thread. Bytes that are fetched take their memory
+    /// from `budget`.
     ///
     /// # Errors
     /// [`Failure::Setting`] where an option says something that cannot be done.
-    pub fn new(options: RemoteOptions) -> Result<Self, Failure> {
+    pub fn new(options: RemoteOptions, budget: &Budget) -> Result<Self, Failure> {
         if let Some(endpoint) = &options.endpoint {
             let wrong = |reason: String| Failure::Setting(format!("--endpoint: {reason}"));
             let url = Url::parse(endpoint).map_err(|error| wrong(error.to_string()))?;
@@ -100,6 +105,8 @@ impl Store {
         }
         Ok(Self(Arc::new_cyclic(|me| Inner {
             options,
+            budget: budget.clone(),
+            fetching: OnceLock::new(),
             line: OnceLock::new(),
             requests: Arc::default(),
             buckets: Mutex::default(),
@@ -148,7 +155,9 @@ impl Store {
 impl ObjectStore for Store {
     fn open(&self, address: &Path, interrupt: &Interrupt) -> Result<Arc<dyn RemoteObject>, source::Error> {
         let (client, stat) = self.client(address, interrupt)?;
-        Ok(Arc::new(Plain { client, stat, address: address.to_owned() }))
+        let fetching = self.0.fetching().map_err(|error| source::Error::Io { path: address.to_owned(), error })?;
+        let fetcher = Fetcher::new(fetching, client, stat.identity, address.to_owned());
+        Ok(Arc::new(OpenObject { fetcher, stat }))
     }
 
     fn stat(&self, address: &Path) -> io::Result<SourceStat> {
@@ -197,7 +206,18 @@ impl ObjectStore for Store {
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![("requests", self.0.requests.sent.get()), ("asked_again", self.0.requests.again.get())]
+        let requests = &self.0.requests;
+        let counts = self.0.fetching.get().map(|fetching| fetching.counts()).unwrap_or_default();
+        vec![
+            ("requests", requests.sent.get()),
+            ("asked_again", requests.again.get()),
+            ("bytes_fetched", counts.fetched),
+            ("bytes_used", counts.used),
+            ("most_in_flight", counts.most_in_flight),
+            ("rounds", counts.rounds),
+            ("waited_ms", u64::try_from(counts.waited.as_millis()).unwrap_or(u64::MAX)),
+            ("memory_hits", counts.memory_hits),
+        ]
     }
 }
 
@@ -209,6 +229,15 @@ impl Inner {
             None => shown.to_str().ok_or_else(|| Failure::Setting("no address: it is not in UTF-8".to_owned()))?,
         };
         Address::parse(text, &self.options)
+    }
+
+    fn fetching(&self) -> io::Result<&Arc<Fetching>> {
+        if let Some(fetching) = self.fetching.get() {
+            return Ok(fetching);
+        }
+        let (connections, ahead) = (self.options.connections, self.options.ahead.unwrap_or(u64::MAX));
+        let new = Fetching::new(FetchSettings { connections, ahead }, &self.budget, runtime::handle()?);
+        Ok(self.fetching.get_or_init(|| new))
     }
 
     fn line(&self) -> Result<&Line, Failure> {
@@ -388,30 +417,23 @@ fn folder_stat(bucket: &BucketName, key: &str) -> SourceStat {
     SourceStat { kind: SourceKind::Folder, identity, stamp }
 }
 
-/// An object without a fetcher: each read is a request.
+/// An opened version of an object.
 #[derive(Debug)]
-struct Plain {
-    client: Arc<dyn RangeClient>,
+struct OpenObject {
+    fetcher: Fetcher,
     stat: SourceStat,
-    address: PathBuf,
 }
 
-impl RemoteObject for Plain {
+impl RemoteObject for OpenObject {
     fn stat(&self) -> SourceStat {
         self.stat
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), source::Error> {
-        let mut bytes = self.client.get(offset..offset + out.len() as u64);
-        let read = async {
-            let mut filled = 0;
-            while let Some(piece) = bytes.next().await {
-                let piece = piece?;
-                out[filled..filled + piece.len()].copy_from_slice(&piece);
-                filled += piece.len();
-            }
-            Ok(())
-        };
-        runtime::wait(&threads(&self.address)?, read, interrupt)?
+        self.fetcher.read_at(offset, out, interrupt)
+    }
+
+    fn plan(&self, ranges: &[Range<u64>]) {
+        self.fetcher.plan(ranges);
     }
 }
