@@ -31,7 +31,7 @@ fn scaled(bytes: u64, base: f64, units: [&'static str; 6]) -> (String, &'static 
         value /= base;
         at += 1;
     }
-    let unit = units.get(at).copied().unwrap_or_default();
+    let unit = if bytes == 1 { "byte" } else { units.get(at).copied().unwrap_or_default() };
     let number = if value >= 9.95 || value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") };
     (number, unit)
 }
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!([0, 999, 1_000, 999_499].map(bytes), ["0 bytes", "999 bytes", "1 KB", "999 KB"]);
         assert_eq!([999_500, 1_240_000_000].map(bytes), ["1.0 MB", "1.2 GB"]);
         assert_eq!([184_000_000_000, 2_100_000_000_000].map(bytes), ["184 GB", "2.1 TB"]);
-        assert_eq!(bytes(u64::MAX), "18447 PB");
+        assert_eq!([bytes(u64::MAX), bytes(1)], ["18447 PB", "1 byte"]);
         assert_eq!([96 << 20, (1 << 30) - 1].map(memory), ["96 MiB", "1.0 GiB"]);
     }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::text;
+use crate::activity::words::counted;
 use crate::cli::place::{Place, RequestedPlace};
 use crate::source::Interrupt;
 use crate::views::printable;
@@ -108,7 +109,7 @@ pub(super) fn filter(filter: &Value) -> String {
 /// Writes a datatype in words, those of NumPy if it has any.
 pub(super) fn type_name(datatype: &Value) -> String {
     let size = datatype["size"].as_u64().unwrap_or(0);
-    let bits = size.saturating_mul(8);
+    let (bits, bytes) = (size.saturating_mul(8), counted(size, "byte"));
     let order = match datatype["order"].as_str() {
         Some(order @ ("big" | "vax")) if size > 1 => format!(" {order}-endian"),
         _ => String::new(),
@@ -120,25 +121,25 @@ pub(super) fn type_name(datatype: &Value) -> String {
         }
         "float" => match datatype["format"].as_str() {
             Some(_) => format!("float{bits}{order}"),
-            None => format!("float of {size} bytes{order} ({})", float(&datatype["format"])),
+            None => format!("float of {bytes}{order} ({})", float(&datatype["format"])),
         },
         "string" => {
             let charset = text(&datatype["charset"]);
             match datatype["variable"].as_bool() {
                 Some(true) => format!("string of variable length, {charset}"),
-                _ => format!("fixed string of {size} bytes, {charset}, {}", text(&datatype["padding"])),
+                _ => format!("fixed string of {bytes}, {charset}, {}", text(&datatype["padding"])),
             }
         }
         "bitfield" => format!("bitfield of {bits} bits{order}{}", bits_within(datatype, bits)),
         "opaque" => {
             let tag = Some(text(&datatype["tag"])).filter(|tag| !tag.is_empty());
-            format!("opaque of {size} bytes{}", tag.map(|tag| format!(" ({tag})")).unwrap_or_default())
+            format!("opaque of {bytes}{}", tag.map(|tag| format!(" ({tag})")).unwrap_or_default())
         }
         "compound" => {
             let fields = some(&datatype["fields"], |field| {
                 format!("{}: {}", text(&field["name"]), type_name(&field["datatype"]))
             });
-            format!("compound of {size} bytes {{{fields}}}")
+            format!("compound of {bytes} {{{fields}}}")
         }
         "enum" if datatype["boolean"] == true => "bool".to_owned(),
         "enum" => {
@@ -150,7 +151,7 @@ pub(super) fn type_name(datatype: &Value) -> String {
         "array" => format!("array {} of {}", list(&datatype["dims"]), type_name(&datatype["base"])),
         "reference" => format!("reference ({})", text(&datatype["kind"])),
         "complex" => format!("complex{bits} of {}", type_name(&datatype["base"])),
-        class => format!("{class} of {size} bytes{order}"),
+        class => format!("{class} of {bytes}{order}"),
     }
 }
 
