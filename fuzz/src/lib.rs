@@ -115,11 +115,13 @@ pub fn page(datatype: Datatype, [name, text]: [&str; 2], (count, width): (usize,
             room,
             files: vec![name.into()],
         },
+        not_shown: Some(text.to_owned()),
     };
-    let members = vec![array(ValueRoom::Picture(longest)), array(ValueRoom::Values), array(ValueRoom::Trace)];
+    let rooms = [ValueRoom::Picture(longest), ValueRoom::Values, ValueRoom::Trace, ValueRoom::Nothing("no element")];
+    let members = rooms.map(array).to_vec();
     let page = GroupPage::new(place, Members::new(members, 0, 3, true), Arc::default());
     let details = vec![
-        picture.map_or(MemberFacts::Nothing, MemberFacts::Picture),
+        picture.map_or_else(|| MemberFacts::Unseen(text.to_owned()), MemberFacts::Picture),
         MemberFacts::Values(look.edges.in_words()),
         MemberFacts::Trace(Box::new(look.columns.remove(0))),
     ];

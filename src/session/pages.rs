@@ -268,7 +268,7 @@ impl Rooms {
                 shape: dataset.shape.clone(),
                 units: stated(&dataset.attributes, &["units", "unit"]),
                 description: stated(&dataset.attributes, &DESCRIPTIONS),
-                room: self.room(dataset),
+                room: self.room(dataset, !shown.is_empty()),
                 files: shown.iter().filter(|_| is_mounted).map(|name| name.clone().into_bytes()).collect(),
             },
             (kind, None) => MemberKind::Other(kind.to_owned()),
@@ -277,24 +277,29 @@ impl Rooms {
             MemberKind::Group | MemberKind::Table => format!("{name}/{INDEX_PAGE}").into_bytes(),
             _ => name.clone().into_bytes(),
         });
-        Member { name, link, kind }
+        // Of a dataset without elements its place says so.
+        let has_elements = member.dataset().is_none_or(|dataset| !dataset.null);
+        let is_hidden = shown.is_empty() && has_elements && !member.not_shown.is_empty();
+        let not_shown = is_hidden.then(|| format!("not shown: {}", member.not_shown.join("; ")));
+        Member { name, link, kind, not_shown }
     }
 
-    /// Takes the room of an array.
-    fn room(&mut self, dataset: &Dataset) -> ValueRoom {
+    /// Takes the room of an array, which may not be shown.
+    fn room(&mut self, dataset: &Dataset, is_shown: bool) -> ValueRoom {
         let few = product(&dataset.shape).is_some_and(|elements| elements <= FEW);
         let picture = PicturedArray::longest(&dataset.shape, &dataset.datatype);
         let is_trace = dataset.shape.len() == 1;
         let (left, room) = match () {
-            () if dataset.null || dataset.shape.contains(&0) => return ValueRoom::Nothing,
+            () if dataset.null || dataset.shape.contains(&0) => return ValueRoom::Nothing("no element"),
+            () if !is_shown => return ValueRoom::Nothing("not shown"),
             () if few => (&mut self.values, ValueRoom::Values),
             () if picture > 0 => (&mut self.pictures, ValueRoom::Picture(picture)),
             () if is_trace => (&mut self.pictures, ValueRoom::Trace),
-            () => return ValueRoom::Nothing,
+            () => return ValueRoom::Nothing("no picture: its values are no numbers"),
         };
         let has_room = *left > 0;
         *left -= usize::from(has_room);
-        if has_room { room } else { ValueRoom::Nothing }
+        if has_room { room } else { ValueRoom::Nothing("no picture: a page has room for the first arrays only") }
     }
 }
 
@@ -344,7 +349,7 @@ struct Waiting {
 impl<'a> Finder<'a> {
     fn new(members: &'a Members, statistics: bool, interrupt: &'a Interrupt) -> Self {
         let members = members.shown();
-        let drawn = members.iter().filter(|member| member.kind.room() != ValueRoom::Nothing).count() as u64;
+        let drawn = members.iter().filter(|member| member.kind.has_room()).count() as u64;
         let (opened, timed, counted) = (MOST_OPENED, MOST_TIMED, MOST_COUNTED);
         Self { members, statistics, interrupt, opened, is_cut: false, timed, counted, drawn }
     }
@@ -384,7 +389,7 @@ impl<'a> Finder<'a> {
         below.sort_by(|one, other| one.0.cmp(&other.0));
         let below = below.into_iter().map(|(_, table)| table).collect();
         for (at, (member, listed)) in self.members.iter().zip(listed).enumerate() {
-            if member.kind.room() != ValueRoom::Nothing {
+            if member.kind.has_room() {
                 details[at] = self.array(member.kind.room(), listed, described)?;
             }
         }
@@ -472,7 +477,7 @@ impl<'a> Finder<'a> {
         self.interrupt.check()?;
         let drawn = self.drawn(room, listed, described, most);
         self.interrupt.check()?;
-        Ok(drawn.unwrap_or_default())
+        Ok(drawn.unwrap_or_else(|| MemberFacts::Unseen("cannot be read".to_owned())))
     }
 
     /// The picture of an array, or its values, from about `most` decoded bytes at most.
@@ -487,11 +492,17 @@ impl<'a> Finder<'a> {
         let name = listed.names().into_iter().next()?;
         let (_, Child::Single(array, _)) = contents.listing.get(name.as_bytes())? else { return None };
         let single = array.single(opened.file().ok()?, self.interrupt).ok()?;
-        if let ValueRoom::Picture(_) = room {
-            let drawn = pictured(&single, &array.dataset)?;
+        if let Err(reason) = single.whole.columns.first()?.shown() {
+            return Some(MemberFacts::Unseen(format!("cannot be read: {reason}")));
+        }
+        if let ValueRoom::Picture(_) = room
+            && let Some(drawn) = pictured(&single, &array.dataset)
+        {
             let colours =
                 Colours::of(&single, stated(&array.dataset.attributes, &["CLASS"]).as_deref() == Some("IMAGE"));
-            return drawn.picture(&colours, most, self.interrupt).ok()?.map(MemberFacts::Picture);
+            let picture = drawn.picture(&colours, most, self.interrupt).ok()?;
+            let costly = || MemberFacts::Unseen("no picture: too much would have to be decoded".to_owned());
+            return Some(picture.map_or_else(costly, MemberFacts::Picture));
         }
         let mut look = Look::within(&single.whole, self.statistics, most, self.interrupt).ok()?;
         let is_drawn = room == ValueRoom::Trace && look.columns.first().is_some_and(ColumnLook::has_band);

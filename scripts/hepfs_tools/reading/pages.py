@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """The page of a table, parsed again: its numbers held against NumPy's of the same rows, its names against the file's.
 
-    pages.py write FILE                a table with a column of each kind
-    pages.py numbers FILE HEPFS        each picture of its page, and each figure
+    pages.py write FILE                a table with a column of each kind, and arrays
+    pages.py numbers FILE HEPFS        each picture of its page, and each figure; each pixel of pictures of the arrays
     pages.py hostile FILE HEPFS        writes names that would like to be markup, and looks for them on the pages
 """
 
+import base64
+import io
 import math
 import re
 import subprocess
@@ -17,6 +19,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+from PIL import Image
 
 ROWS = 300_000
 VOID = {"meta", "input", "br", "img", "rect", "path", "link", "wbr"}
@@ -154,6 +157,11 @@ def write(path):
             table.create_dataset(name, data=values, chunks=True, compression="gzip", compression_opts=1)
         table.create_dataset("time", data=(seconds * 1e9).astype("i8") + 1_769_839_200_000_000_000, chunks=True)
         table["time"].attrs["units"] = "nanoseconds since 1970-01-01"
+        # As many elements as a picture has pixels. Each has a group of its own, since groups of equal lengths are tables.
+        y, x = np.mgrid[:64, :256]
+        file["real/array"] = np.where(rng.random((64, 256)) < 0.1, np.nan, np.hypot(x - 99, y))
+        file["complex/array"] = np.hypot(x - 30, y - 9) * np.exp(1j * x)
+        file["booleans/array"] = rng.random((64, 256)) < 0.2
 
 
 def skyline(path, base):
@@ -177,8 +185,26 @@ def skyline(path, base):
 def numbers(path, hepfs):
     with h5py.File(path) as file:
         stored = {name: dataset[:] for name, dataset in file["t"].items()}
+        arrays = {name: file[name]["array"][:] for name in ("real", "complex", "booleans")}
     checked = check_columns(page_of(hepfs, f"{path}:t"), stored)
     assert len(checked) == len(stored) == 12, checked
+    for name, values in arrays.items():
+        check_picture(page_of(hepfs, f"{path}:{name}"), values)
+
+
+def check_picture(page, values):
+    """Holds the picture of the only array, an element for a pixel, against NumPy's shades."""
+    (image,) = find(page.root, "img")
+    kind, data = image[1]["src"].split(",")
+    assert kind == "data:image/png;base64" and ("magnitudes" in image[1]["alt"]) == (values.dtype.kind == "c")
+    drawn = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
+    numbers = (np.abs(values) if values.dtype.kind == "c" else values).astype("f8")
+    there = np.sort(numbers[~np.isnan(numbers)])
+    least, greatest = (there[round((len(there) - 1) * share)] for share in (0.005, 0.995))
+    shades = 1 + np.clip((numbers - least) / (greatest - least), 0, 1) * 254
+    # Grey 0 is transparent: missing. Halves are rounded in two ways.
+    assert ((drawn == 0) == np.isnan(numbers)).all() and ("striped" in image[1]["alt"]) == np.isnan(numbers).any()
+    assert np.nanmax(np.abs(drawn - shades)) < 0.6, np.nanmax(np.abs(drawn - shades))
 
 
 def check_columns(page, stored):

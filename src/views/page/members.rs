@@ -43,7 +43,7 @@ const MOST_AROUND_VALUES: usize = 40;
 const MOST_TRACE: usize = 4_200;
 
 /// Most bytes around the picture of an array, and of the sentence about it, which is there twice.
-const MOST_IMAGE: usize = 480;
+const MOST_IMAGE: usize = 800;
 const MOST_SENTENCE: usize = 180;
 
 /// Most bytes of the numbers of members.
@@ -58,6 +58,8 @@ pub struct Member {
     pub link: Option<Vec<u8>>,
     /// Its kind.
     pub kind: MemberKind,
+    /// Why nothing of it is shown, if nothing is.
+    pub not_shown: Option<String>,
 }
 
 /// The kind of a member.
@@ -89,8 +91,8 @@ pub enum MemberKind {
 /// Room for what a page shows of the values of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueRoom {
-    /// No room.
-    Nothing,
+    /// No room, for this reason.
+    Nothing(&'static str),
     /// Its values as text, or some of them.
     Values,
     /// A line over its elements, or some of its values.
@@ -102,7 +104,12 @@ pub enum ValueRoom {
 impl MemberKind {
     /// The room for values or a picture.
     pub fn room(&self) -> ValueRoom {
-        if let Self::Array { room, .. } = self { *room } else { ValueRoom::Nothing }
+        if let Self::Array { room, .. } = self { *room } else { ValueRoom::Nothing("") }
+    }
+
+    /// Whether there is room for values or a picture.
+    pub fn has_room(&self) -> bool {
+        !matches!(self.room(), ValueRoom::Nothing(_))
     }
 }
 
@@ -122,6 +129,8 @@ pub enum MemberFacts {
     Trace(Box<ColumnLook>),
     /// Values of an array.
     Values(String),
+    /// Why an array has neither values nor a picture.
+    Unseen(String),
 }
 
 /// Facts of a table.
@@ -320,7 +329,7 @@ impl Members {
         let (rows, left, more) = to;
         let path = String::from_utf8_lossy(&below.path).into_owned();
         let link = self.is_mounted.then(|| [below.path.as_slice(), b"/index.html"].concat());
-        let member = Member { name: path, link, kind: MemberKind::Table };
+        let member = Member { name: path, link, kind: MemberKind::Table, not_shown: None };
         let row = row(&Html::written(|out| name(&member, out)), Some(&below.details), times);
         match left.checked_sub(row.len()) {
             Some(rest) => {
@@ -333,7 +342,10 @@ impl Members {
 
     fn list_groups(&self, found: Option<&Found>, within: &str, out: &mut Html) {
         let groups = self.of(|kind| matches!(kind, MemberKind::Group));
-        let chips = groups.map(|(_, member)| Html::written(|out| chip(member, "/", "", out)).len() + MOST_GROUP);
+        let chips = groups.map(|(_, member)| {
+            let reason = member.not_shown.as_deref().unwrap_or_default();
+            Html::written(|out| chip(member, "/", reason, out)).len() + MOST_GROUP
+        });
         let room: usize = chips.sum();
         if room == 0 {
             return;
@@ -348,7 +360,7 @@ impl Members {
                 let note = match found.of(at) {
                     MemberFacts::Group(0) => "empty".to_owned(),
                     MemberFacts::Group(many) => counted(*many, "member"),
-                    _ => String::new(),
+                    _ => member.not_shown.clone().unwrap_or_default(),
                 };
                 chip(member, "/", &note, out);
             }
@@ -361,7 +373,8 @@ impl Members {
         if arrays.peek().is_none() {
             return;
         }
-        out.raw(&format!("<h2 id=arrays>Arrays{within}</h2>\n<div class=arrays>"));
+        let class = if self.is_mounted { "\"arrays m\"" } else { "arrays" };
+        out.raw(&format!("<h2 id=arrays>Arrays{within}</h2>\n<div class={class}>"));
         for (at, member) in arrays {
             let MemberKind::Array { type_name, shape, units, description, room, files } = &member.kind else {
                 continue;
@@ -369,7 +382,11 @@ impl Members {
             out.raw("<div><div><b>");
             name(member, out);
             let extents: Vec<String> = shape.iter().map(|extent| count(*extent)).collect();
-            let shown = if shape.is_empty() { "one value".to_owned() } else { extents.join(" × ") };
+            let shown = match room {
+                _ if !shape.is_empty() => extents.join(" × "),
+                ValueRoom::Nothing(_) => "no value".to_owned(),
+                _ => "one value".to_owned(),
+            };
             out.raw("</b><small>").text(&format!("{shown} · {type_name}"), MOST_TEXT);
             if let Some(units) = units.as_ref().filter(|units| !units.is_empty()) {
                 out.raw(" · <b class=n>").text(units, MOST_TEXT).raw("</b>");
@@ -381,23 +398,30 @@ impl Members {
             out.raw("</div><div>");
             let values = MOST_VALUES + MOST_AROUND_VALUES;
             let most = match room {
-                ValueRoom::Nothing => 0,
+                ValueRoom::Nothing(_) => 0,
                 ValueRoom::Values => values,
                 ValueRoom::Trace => MOST_TRACE.max(values),
                 ValueRoom::Picture(png) => (MOST_IMAGE + png.div_ceil(3) * 4).max(values),
             };
+            if let ValueRoom::Nothing(reason) = room {
+                let reason = member.not_shown.as_deref().unwrap_or(reason);
+                out.raw("<p>").text(reason, MOST_TEXT).raw("</p>");
+            }
             let rows = shape.first().copied().unwrap_or(1);
             out.part(most, found.map(|found| found.of(at)), "", |out, details| {
                 show(details, (&member.name, units.as_deref()), rows, out);
             });
-            out.raw("</div><span>");
+            out.raw("</div>");
+            if self.is_mounted {
+                out.raw("<span>");
+            }
             for file in files {
                 let file_name = String::from_utf8_lossy(file);
                 let suffix = file_name.rsplit_once('.').map(|(_, suffix)| format!(".{suffix}"));
                 out.raw("<a href=\"").link(file).raw("\">");
                 out.text(suffix.as_deref().unwrap_or(&file_name), MOST_NAME).raw("</a> ");
             }
-            out.raw("</span></div>\n");
+            out.raw(if self.is_mounted { "</span></div>\n" } else { "</div>\n" });
         }
         out.raw("</div>\n");
     }
@@ -413,7 +437,11 @@ fn show(details: &MemberFacts, (name, units): (&str, Option<&str>), rows: u64, o
             let sentence = sentence(picture);
             out.raw(&format!("<img width={} height=64 alt=\"", picture.width)).text(&sentence, MOST_SENTENCE);
             out.raw("\" src=\"data:image/png;base64,").raw(&STANDARD.encode(&picture.png));
-            out.raw("\"><small aria-hidden=true>").text(&sentence, MOST_SENTENCE).raw("</small>");
+            out.raw("\"><small aria-hidden=true>");
+            for part in sentence.split_inclusive([':', ',']) {
+                out.raw("<span class=nw>").text(part, MOST_SENTENCE).raw("</span>");
+            }
+            out.raw("</small>");
         }
         MemberFacts::Trace(look) => {
             if let Ok(picture) = &look.picture {
@@ -423,18 +451,22 @@ fn show(details: &MemberFacts, (name, units): (&str, Option<&str>), rows: u64, o
             let figures = [("least", &look.numbers.least), ("greatest", &look.numbers.greatest)];
             let figures = figures.iter().filter_map(|(name, figure)| {
                 let figure = figure.as_ref()?;
-                Some(format!("{name} {}{}", figure.of.0, if figure.is_exact { "" } else { " ≈" }))
+                let mark = if figure.is_exact { "" } else { " ≈" };
+                Some(format!("<span class=nw>{name} {}{mark}</span>", figure.of.0))
             });
             out.raw("<small>").raw(&figures.collect::<Vec<_>>().join(", ")).raw("</small>");
         }
-        MemberFacts::Values(values) => _ = out.raw("<p class=\"n v\">").text(values, MOST_VALUES).raw("</p>"),
+        MemberFacts::Values(values) => {
+            out.raw("<p class=\"n v\">").text(one_line(values).trim(), MOST_VALUES).raw("</p>");
+        }
+        MemberFacts::Unseen(reason) => _ = out.raw("<p>").text(reason, MOST_VALUES).raw("</p>"),
         MemberFacts::Nothing | MemberFacts::Group(_) | MemberFacts::Table(_) => {}
     }
 }
 
 /// Describes a picture: `4 of 8 frames: black 0, white 4 095`.
 fn sentence(picture: &Picture) -> String {
-    let Picture { parts, shades, has_gaps, .. } = picture;
+    let Picture { parts, shades, has_gaps, are_magnitudes, .. } = picture;
     let shades = match shades {
         Shades::Colours => String::new(),
         Shades::Nothing => ": no value".to_owned(),
@@ -445,7 +477,8 @@ fn sentence(picture: &Picture) -> String {
             format!(": black {least}, white {greatest}{}", if *is_logarithmic { ", logarithmic" } else { "" })
         }
     };
-    format!("{parts}{shades}{}", if *has_gaps && !picture.png.is_empty() { ", blank missing" } else { "" })
+    let of = if *are_magnitudes { ", magnitudes" } else { "" };
+    format!("{parts}{of}{shades}{}", if *has_gaps && !picture.png.is_empty() { ", striped missing" } else { "" })
 }
 
 /// Writes the name of a member, as a link if it has one.
@@ -476,7 +509,7 @@ fn row(head: &str, table: Option<&TableFacts>, has_times: bool) -> String {
         if let Some(table) = table {
             out.raw(&format!("<td class=r>{}<td class=r>{}<td>", count(table.rows), count(table.columns)));
             out.text(&table.format, MOST_FORMAT).raw("<td class=r>");
-            out.raw(&table.stored.and_then(Stored::in_words).unwrap_or_default());
+            out.raw(&table.stored.and_then(Stored::in_words).unwrap_or_else(|| "–".to_owned()));
             if has_times {
                 out.raw("<td>").raw(&table.times.map(span).unwrap_or_default());
             }

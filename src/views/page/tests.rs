@@ -220,7 +220,7 @@ fn no_name_leaves_its_place() {
 }
 
 fn member(name: &str, kind: MemberKind) -> Member {
-    Member { name: name.to_owned(), link: Some(format!("{name}/index.html").into()), kind }
+    Member { name: name.to_owned(), link: Some(format!("{name}/index.html").into()), kind, not_shown: None }
 }
 
 fn array(room: ValueRoom) -> MemberKind {
@@ -242,9 +242,9 @@ fn group(members: Vec<Member>, more: u64, below: usize) -> GroupPage {
 fn groups_show_their_members() {
     let members = vec![
         member("run", MemberKind::Table),
-        member("<b>", MemberKind::Group),
+        Member { not_shown: Some("not shown: <why>".into()), ..member("<b>", MemberKind::Group) },
         member("a", array(ValueRoom::Picture(1000))),
-        member("b", array(ValueRoom::Nothing)),
+        member("b", array(ValueRoom::Nothing("no <picture>"))),
         member("c", array(ValueRoom::Values)),
         member("link", MemberKind::Other("link".into())),
     ];
@@ -258,7 +258,14 @@ fn groups_show_their_members() {
         findings: u64::MAX,
     };
     let shades = Shades::Between { ends: [-f64::MAX, f64::MIN_POSITIVE], is_logarithmic: true };
-    let picture = Picture { png: vec![7; 1000], width: 256, parts: "\"".repeat(300), shades, has_gaps: true };
+    let picture = Picture {
+        png: vec![7; 1000],
+        width: 256,
+        parts: "\"".repeat(300),
+        shades,
+        has_gaps: true,
+        are_magnitudes: true,
+    };
     let below = |number: usize| TableBelow {
         under: Some(1).filter(|_| number.is_multiple_of(2)),
         path: format!("<b>/{number}\"/t").into(),
@@ -275,13 +282,19 @@ fn groups_show_their_members() {
         ],
         vec![MemberFacts::Nothing, MemberFacts::Group(3)],
     ] {
-        let is_full = details.len() == 5;
+        let (is_full, is_unknown) = (details.len() == 5, details.is_empty());
         let below: Vec<TableBelow> = (0..if is_full { 40 } else { 0 }).map(below).collect();
         let bytes = page.render(&Found { details, below, is_cut: is_full });
         assert_eq!(bytes.len() as u64, page.size());
         let text = String::from_utf8(bytes).unwrap();
         elements(&text);
-        assert!(text.contains("64 × 16") && text.contains("&lt;b&gt;") && text.contains("%3Cb%3E/index.html"));
+        assert!(
+            text.contains("64 × 16")
+                && text.contains("<p>no &lt;picture&gt;</p>")
+                && text.contains("&lt;b&gt;")
+                && text.contains("%3Cb%3E/index.html")
+        );
+        assert_eq!(text.contains("<small>not shown: &lt;why&gt;</small>"), is_unknown);
         assert_eq!(text.contains("<img width=256") && text.contains("<p class=\"n v\">&#39;"), is_full);
         // Those with the longest facts do not all have room: the page says how many are left.
         let rows = text.matches("18 446 744 073 709 551 615").count() / 3;
@@ -306,7 +319,10 @@ fn tables_further_down_follow_their_group() {
     let place =
         |link: &str| text.find(&format!("href=\"{link}/index.html\"")).unwrap_or_else(|| panic!("{link}: {text}"));
     assert!(["a/x", "b", "b/y/z", "tables/all", "a"].map(place).is_sorted(), "{text}");
-    assert!(text.contains("<b>4</b> tables, <b>1</b> group ") && text.contains("a/<small>1 member</small>"), "{text}");
+    assert!(
+        text.contains("<b>4</b> tables, <b>1</b> group ") && text.contains("a/<small>1 member</small>"),
+        "{text}"
+    );
     assert!(!text.contains("Times"));
 }
 

@@ -61,6 +61,8 @@ pub struct Picture {
     pub shades: Shades,
     /// Whether values of them are missing.
     pub has_gaps: bool,
+    /// Whether shades stand for the magnitudes of complex numbers.
+    pub are_magnitudes: bool,
 }
 
 /// The colours of an array's elements.
@@ -165,7 +167,10 @@ impl PicturedArray {
     pub fn picture(&self, colours: &Colours, most: u64, interrupt: &Interrupt) -> Result<Option<Picture>, Error> {
         let samples = if colours.are_rgb { self.extents[3] } else { 1 };
         let Some(drawn) = self.sample((samples, colours.is_image), most, interrupt)? else { return Ok(None) };
-        let Drawn { numbers, width, parts } = drawn;
+        let Drawn { numbers, width, mut parts } = drawn;
+        if samples < self.extents[3] {
+            parts += ", means along the last axis";
+        }
         let window = Window::over(&numbers);
         // A palette that cannot be read leaves shades.
         let palette = colours.palette.as_deref().filter(|_| samples == 1 && self.numbers.size == 1);
@@ -178,7 +183,8 @@ impl PicturedArray {
             _ => (Shades::Colours, ColourType::Rgb),
         };
         let has_gaps = numbers.iter().any(|number| number.is_nan());
-        let mut picture = Picture { png: Vec::new(), width, parts, shades, has_gaps };
+        let are_magnitudes = self.numbers.are_magnitudes();
+        let mut picture = Picture { png: Vec::new(), width, parts, shades, has_gaps, are_magnitudes };
         if matches!(shades, Shades::Nothing) || matches!(shades, Shades::All(_)) && !has_gaps {
             return Ok(Some(picture));
         }

@@ -15,19 +15,28 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Returns a reader of elements of this type, or of arrays of them, one of which may mean missing. `None`: they are
-    /// no real numbers that fill 1, 2, 4 or 8 bytes.
+    /// Returns a reader of elements of this type, or of arrays of them, one of which may mean missing: numbers, the
+    /// magnitudes of complex ones, and booleans as 0 and 1. `None`: they are none of these.
     pub fn of(datatype: &Datatype, missing: Option<&[u8]>) -> Option<Self> {
         let element = match NpyType::of(datatype).ok()? {
             NpyType::Array { base, .. } => *base,
             element => element,
         };
         match element {
-            NpyType::Scalar { order, kind, size } if kind != NpyKind::Complex => {
+            NpyType::Scalar { order, kind, size } => {
                 Some(Self { order, kind, size: usize::try_from(size).ok()?, missing: missing.map(<[u8]>::to_vec) })
+            }
+            NpyType::Bool => {
+                let (order, kind) = (NpyByteOrder::Little, NpyKind::Unsigned);
+                Some(Self { order, kind, size: 1, missing: missing.map(<[u8]>::to_vec) })
             }
             _ => None,
         }
+    }
+
+    /// Whether the numbers are the magnitudes of complex ones.
+    pub(super) fn are_magnitudes(&self) -> bool {
+        self.kind == NpyKind::Complex
     }
 
     /// Whether an element's least significant byte comes first.
@@ -40,15 +49,26 @@ impl Numbers {
         if self.missing.as_deref() == Some(element) {
             return f64::NAN;
         }
+        match self.kind {
+            NpyKind::Complex => {
+                let (real, imaginary) = element.split_at(element.len() / 2);
+                self.part(NpyKind::Float, real).hypot(self.part(NpyKind::Float, imaginary))
+            }
+            kind => self.part(kind, element),
+        }
+    }
+
+    /// Returns the number that some bytes are.
+    fn part(&self, kind: NpyKind, element: &[u8]) -> f64 {
         let mut bits = [0; 8];
-        let size = self.size.min(8);
+        let size = element.len().min(8);
         match self.order {
             NpyByteOrder::Little => bits[..size].copy_from_slice(element),
             NpyByteOrder::Big => bits.iter_mut().zip(element.iter().rev()).for_each(|(to, from)| *to = *from),
         }
         let raw = u64::from_le_bytes(bits);
         let unused = 64 - 8 * size as u32;
-        match (self.kind, size) {
+        match (kind, size) {
             (NpyKind::Float, 2) => half::f16::from_bits(raw as u16).to_f64(),
             (NpyKind::Float, 4) => f64::from(f32::from_bits(raw as u32)),
             (NpyKind::Float, _) => f64::from_bits(raw),

@@ -1,8 +1,9 @@
 //! The parts that no reader of images sees.
 
 use super::picture::Axis;
-use super::samples::Window;
+use super::samples::{Numbers, Window};
 use super::view::joined;
+use crate::catalogue::{ByteOrder, Class, Datatype, EnumerationMember, FloatFormat};
 
 /// libdeflate sums both pieces at once.
 #[test]
@@ -41,4 +42,18 @@ fn shades_run_over_what_lies_between_the_percentiles() {
     assert_eq!(Window::over(&[f64::MAX, -f64::MAX]).shade(0.0), 128);
     assert_eq!(Window::over(&[3.0, 3.0]).shade(3.0), 128);
     assert_eq!(Window::over(&[]).shade(3.0), 128);
+}
+
+#[test]
+fn complex_numbers_have_magnitudes_and_booleans_are_0_and_1() {
+    let single = Class::Float { order: ByteOrder::Big, format: FloatFormat::Single };
+    let complex = Class::Complex { base: Box::new(Datatype { size: 4, class: single }) };
+    let numbers = Numbers::of(&Datatype { size: 8, class: complex }, None).unwrap();
+    // 3 - 4i, big-endian.
+    assert_eq!(numbers.number(&[0x40, 0x40, 0, 0, 0xc0, 0x80, 0, 0]), 5.0);
+    let member = |name: &str, value| EnumerationMember { name: name.into(), value };
+    let members = vec![member("FALSE", 0), member("TRUE", 1)];
+    let class = Class::Enum { base: Box::new(Datatype::integer(1, true, ByteOrder::Little)), members };
+    let numbers = Numbers::of(&Datatype { size: 1, class }, None).unwrap();
+    assert_eq!([[0], [1]].map(|element| numbers.number(&element)), [0.0, 1.0]);
 }
