@@ -343,6 +343,8 @@ def labels(name, values, stretches, cell, trace, said):
     # The commonest one is the lowest area, drawn last.
     (lowest,) = find(trace, "path", class_="s0")
     shares = [np.mean(stretch == counts[0][0].encode()) for stretch in stretches]
+    (others,) = find(trace, "path", class_="so")
+    assert (skyline(others[1]["d"], 88)[5::10] == 88).all()
     heights = skyline(lowest[1]["d"], 88)[5::10]
     assert np.abs(heights - np.array(shares) * 88).max() <= 1, heights
 

@@ -50,8 +50,12 @@ pub fn one_line(text: &str) -> String {
 
 /// How a table is kept, for readers who do not know how hepfs finds tables.
 pub fn kept_as(table: &Table) -> String {
-    let begins = if table.revision.starts_with("rule") { "arrays of equal length, " } else { "" };
-    format!("{begins}{}", format_of(table))
+    match (table.recognised_by, table.revision.as_str()) {
+        ("shape", rule) if rule.starts_with("rule") => "arrays of equal length".to_owned(),
+        // `groups beside each other`
+        ("shape", form) => form.to_owned(),
+        _ => format_of(table),
+    }
 }
 
 /// How a table is kept, as `hepfs info` says it.

@@ -52,7 +52,7 @@ impl GroupPage {
         out.raw("<p class=sub>");
         members.counts(found, &mut out);
         if let Some(size) = place.bytes {
-            out.raw(" · ").raw(&bytes(size));
+            out.raw("\u{a0}· ").raw(&bytes(size));
         }
         place.changed(&mut out);
         out.raw("</p>\n");

@@ -102,7 +102,7 @@ impl PagePlace {
 
     /// Writes the time of the source's last change.
     fn changed(&self, out: &mut Html) {
-        out.raw(" · changed ").raw(&look::words::minute(self.modified)).raw(" UTC");
+        out.raw("\u{a0}· <span class=nw>changed ").raw(&look::words::minute(self.modified)).raw(" UTC</span>");
     }
 
     /// Writes the files beside the page.

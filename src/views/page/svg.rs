@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::html::Html;
 use super::look::{
-    Bars, BarsOf, ColumnLook, ColumnPicture, Counted, Figures, Form, Kind, Label, Labels, Number, Order, Scale, Trace,
-    Values, Width, words,
+    Bars, BarsOf, ColumnLook, ColumnPicture, Counted, Figures, Form, Kind, Label, Labels, Number, Order, Scale,
+    Stretch, Trace, Values, Width, words,
 };
 use crate::activity::words::count;
 use arrow_schema::DataType;
@@ -23,16 +23,21 @@ const MOST_COUNTED: u64 = 1_000_000_000;
 /// Most bytes of a name within a sentence.
 const MOST_NAME: usize = 48;
 
+/// Most characters of the three texts below a picture that lie on a line.
+const MOST_OF_AXIS: usize = 46;
+
 /// Most bytes of a label.
-const MOST_LABEL: usize = 80;
+const MOST_LABEL: usize = 72;
 
 /// Where one of `bars` bars begins.
 fn at(bar: usize, bars: usize) -> usize {
     bar * WIDTH / bars.max(1)
 }
 
-/// Most bytes of texts around the pictures of a column, and of its figures.
+/// Most bytes of texts around the pictures of a column, and of its figures: of one with labels less, since it has one
+/// axis, and two figures.
 const MOST_AROUND: usize = 1_100;
+const MOST_AROUND_LABELS: usize = 900;
 
 /// Most bytes of the pictures and figures of a column of `rows` rows, for any values.
 pub fn most_bytes(data_type: &DataType, nullable: bool, rows: u64) -> usize {
@@ -51,7 +56,7 @@ pub fn most_bytes(data_type: &DataType, nullable: bool, rows: u64) -> usize {
     // Up and back, `V86h10`, and the medians.
     let trace = match kind {
         // Texts that all differ have bars of their lengths, and a band: less.
-        Kind::Labels => 5 * (64 * 6 + 32),
+        Kind::Labels => 6 * (64 * 6 + 32),
         Kind::Booleans => 64 * 6,
         _ => 64 * (6 + 7 + 5),
     };
@@ -60,7 +65,8 @@ pub fn most_bytes(data_type: &DataType, nullable: bool, rows: u64) -> usize {
     let lengths = if matches!(kind, Kind::Labels | Kind::Lengths) && !is_coded { 64 * 5 } else { 0 };
     let gaps = if nullable || kind == Kind::Real { 64 * 8 + 64 * 5 } else { 0 };
     let nans = if kind == Kind::Real { 64 * 5 } else { 0 };
-    MOST_AROUND + values + trace + 64 * (digits + 1) + lengths + gaps + nans
+    let around = if kind == Kind::Labels { MOST_AROUND_LABELS } else { MOST_AROUND };
+    around + values + trace + 64 * (digits + 1) + lengths + gaps + nans
 }
 
 /// The column whose pictures are drawn.
@@ -124,7 +130,11 @@ impl Drawn<'_> {
         };
         out.raw("><title>").raw(what);
         self.named(out);
-        let of = if bars.rises { "rows" } else { "sampled values" };
+        let of = match bars.rises {
+            true => "rows",
+            false if self.look.is_whole => "values",
+            false => "sampled values",
+        };
         out.raw(&format!(": {} bars from {from} to {to}, {} {of}", bars.counts.len(), count(all)));
         if bars.scale == Scale::Log {
             out.raw(", on a logarithmic scale");
@@ -146,16 +156,17 @@ impl Drawn<'_> {
         out.raw("<path class=bar d=\"");
         areas(drawn, HEIGHT, out);
         out.raw("\"/></svg>");
-        let said = about(bars, all);
+        let distinct = self.look.numbers.distinct.as_ref().map(|distinct| distinct.of);
+        let said = about(bars, all, distinct, self.look.is_whole);
         if from == to {
             let divider = match bars.of {
                 _ if said.is_empty() => "",
-                // `29 bytes of a text`
+                // `29 bytes in each text`
                 BarsOf::Lengths | BarsOf::Bytes => " ",
                 BarsOf::Values | BarsOf::Times => ", ",
             };
             let said = format!("{from}{divider}{said}");
-            axis(["", &said, ""], out);
+            axis(["", &if from == "1" { said.replacen("s in each", " in each", 1) } else { said }, ""], out);
         } else {
             axis([from, &said, to], out);
         }
@@ -177,15 +188,15 @@ impl Drawn<'_> {
     fn labels(&self, labels: &Labels, out: &mut Html) {
         let greatest = labels.commonest.first().map_or(1, |label| label.count).max(labels.others[1]);
         out.raw("<ol class=cats>");
-        for Label { text, count, .. } in &labels.commonest {
+        for (at, Label { text, count, .. }) in labels.commonest.iter().enumerate() {
             let text = if text.is_empty() { "(empty)" } else { text };
             out.raw(&format!("<li data-count={count}><b>")).text(text, MOST_LABEL).raw("</b>");
-            label_bar("bar", *count, greatest, labels.rows, out);
+            label_bar(&format!("s{at}"), *count, greatest, labels.rows, out);
         }
         let [others, rows] = labels.others;
         if others > 0 {
             out.raw(&format!("<li data-count={rows}><em>{} more</em>", count(others)));
-            label_bar("s2", rows, greatest, labels.rows, out);
+            label_bar("so", rows, greatest, labels.rows, out);
         }
         out.raw("</ol>");
     }
@@ -217,7 +228,7 @@ impl Drawn<'_> {
         out.raw("><title>");
         self.named(out);
         let said = match &picture.values {
-            Values::Bars(_) => self.band(trace, out),
+            Values::Bars(bars) => self.band(bars.of, trace, out),
             Values::Labels(labels) if labels.are_booleans => self.trues(labels, trace, out),
             Values::Labels(labels) => self.shares(labels, trace, out),
         };
@@ -237,9 +248,11 @@ impl Drawn<'_> {
         out.raw(".</title>");
     }
 
-    fn band(&self, trace: &Trace, out: &mut Html) -> String {
+    fn band(&self, of: BarsOf, trace: &Trace, out: &mut Html) -> String {
         let many = trace.stretches.len();
-        out.raw(&format!(" over the rows: least, median and greatest value of {many} stretches"));
+        let are_lengths = matches!(of, BarsOf::Lengths | BarsOf::Bytes);
+        let what = if are_lengths { "length" } else { "value" };
+        out.raw(&format!(" over the rows: least, median and greatest {what} of {many} stretches"));
         self.sentence(out);
         let ends = trace.ends.unwrap_or([0.0, 0.0]).map(|end| scaled(end, trace.scale));
         let (mut band, mut medians) = (String::new(), String::new());
@@ -277,11 +290,16 @@ impl Drawn<'_> {
             }
         }
         out.raw("<path class=band d=\"").raw(&band).raw("\"/><path class=med d=\"").raw(&medians).raw("\"/>");
-        match (trace.scale, trace.is_cut) {
-            (Scale::Log, _) => "log scale".to_owned(),
-            (_, true) => "cut at far values".to_owned(),
-            _ => String::new(),
-        }
+        let scale = match (trace.scale, trace.is_cut) {
+            (Scale::Log, _) => "log scale",
+            (_, true) => "cut at far values",
+            _ => "",
+        };
+        [if are_lengths { "length" } else { "" }, scale]
+            .into_iter()
+            .filter(|said| !said.is_empty())
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// Draws the share of true over the rows.
@@ -310,17 +328,24 @@ impl Drawn<'_> {
         for (at, label) in labels.commonest.iter().enumerate() {
             out.raw(if at > 0 { ", " } else { "" }).text(&label.text, MOST_NAME / 2);
         }
+        out.raw(if labels.others[0] > 0 { " and others" } else { "" });
         self.sentence(out);
-        // Each is drawn with all below it, the highest first, so that lower ones cover it.
-        for last in (0..labels.commonest.len()).rev() {
-            let below: &[Label] = &labels.commonest[..=last];
+        let draw = |class: &str, rows: &dyn Fn(usize, &Stretch) -> u64, out: &mut Html| {
             let shares = trace.stretches.iter().enumerate().map(|(at, stretch)| {
-                let sum: u64 = below.iter().filter_map(|label| label.over.get(at)).sum();
-                if stretch.rows > 0 { sum as f64 / stretch.rows as f64 } else { 0.0 }
+                if stretch.rows > 0 { rows(at, stretch) as f64 / stretch.rows as f64 } else { 0.0 }
             });
-            out.raw(&format!("<path class=s{last} d=\""));
+            out.raw(&format!("<path class={class} d=\""));
             skyline(shares, out);
             out.raw("\"/>");
+        };
+        // Each is drawn with all below it, the highest first, so that lower ones cover it.
+        if labels.others[0] > 0 {
+            draw("so", &|_, stretch| stretch.rows - stretch.missing, out);
+        }
+        for last in (0..labels.commonest.len()).rev() {
+            let below: &[Label] = &labels.commonest[..=last];
+            let rows = |at: usize, _: &Stretch| below.iter().filter_map(|label| label.over.get(at)).sum();
+            draw(&format!("s{last}"), &rows, out);
         }
         String::new()
     }
@@ -345,33 +370,36 @@ impl Drawn<'_> {
     }
 }
 
-/// Describes bars, below them.
-fn about(bars: &Bars, all: u64) -> String {
+/// Describes bars of `all` values, below them; of texts, `distinct` differ. `is_whole`: no row is left out.
+fn about(bars: &Bars, all: u64, distinct: Option<u64>, is_whole: bool) -> String {
     let mut said: Vec<String> = Vec::new();
-    match (bars.of, bars.rises) {
+    match (bars.of, bars.rises || is_whole) {
         (BarsOf::Times, true) => said.push("rows over time".to_owned()),
         (BarsOf::Times, false) => said.push("sampled rows over time".to_owned()),
-        (BarsOf::Lengths, _) => said.push("values in a list".to_owned()),
-        (BarsOf::Bytes, _) => said.push("bytes of a text, nearly all differ".to_owned()),
+        (BarsOf::Lengths, _) => said.push("values in each list".to_owned()),
+        (BarsOf::Bytes, _) => {
+            let many = if distinct == Some(all) { "all" } else { "most" };
+            said.push(format!("bytes in each text, {many} differ"));
+        }
         (BarsOf::Values, _) => {}
     }
     match bars.width {
         _ if bars.of == BarsOf::Times => {}
         Width::One if bars.counts.len() > 1 && bars.of == BarsOf::Values => {
-            said.push("a bar a value".to_owned());
+            said.push("one bar per value".to_owned());
             let empty = bars.counts.iter().filter(|count| **count == 0).count();
             if (1..20).contains(&empty) {
                 said.push(format!("{empty} empty"));
             }
         }
-        Width::Whole(width @ ..MOST_COUNTED) => said.push(format!("{} values a bar", count(width))),
-        Width::Whole(width) => said.push(format!("{} values a bar", words::real(width as f64))),
+        Width::Whole(width @ ..MOST_COUNTED) => said.push(format!("{} values per bar", count(width))),
+        Width::Whole(width) => said.push(format!("{} values per bar", words::real(width as f64))),
         Width::One | Width::Part => {}
     }
     if bars.scale == Scale::Log {
         said.push("log scale".to_owned());
     }
-    if bars.outside as f64 >= all as f64 * 5e-4 {
+    if bars.outside > 0 {
         said.push(format!("{} outside", share(bars.outside, all)));
     }
     said.join(", ")
@@ -458,7 +486,10 @@ fn part(part: u64, of: u64, length: i64) -> i64 {
 
 fn axis(texts: [&str; 3], out: &mut Html) {
     let [from, said, to] = texts;
-    out.raw(&format!("<div class=ax><span>{from}</span><span>{said}</span><span>{to}</span></div>"));
+    // Where the three have no room on a line, the text between the ends has one of its own.
+    let length: usize = texts.iter().map(|text| text.chars().count()).sum();
+    let class = if !said.is_empty() && length > MOST_OF_AXIS { "\"ax l\"" } else { "ax" };
+    out.raw(&format!("<div class={class}><span>{from}</span><span>{said}</span><span>{to}</span></div>"));
 }
 
 /// Names an order.
@@ -470,23 +501,26 @@ pub fn order_of(order: Order) -> &'static str {
     }
 }
 
-/// Writes the figures of a column.
-pub fn figures(numbers: &Figures, out: &mut Html) {
+/// Writes the figures of a column; `are_lengths`: those of its lists, not of its values.
+pub fn figures(numbers: &Figures, are_lengths: bool, out: &mut Html) {
     fn mark<T>(figure: &Counted<T>) -> &'static str {
         if figure.is_exact { "" } else { " <u>≈</u>" }
     }
     out.raw("<dl>");
     let constant = numbers.order.as_ref().filter(|order| order.of == Order::Constant);
     if let (Some(order), Some(value)) = (constant, &numbers.least) {
-        out.raw(&format!("<dt>always</dt><dd>{}{}</dd>", value.of.0, mark(order)));
+        let name = if are_lengths { "length" } else { "always" };
+        out.raw(&format!("<dt>{name}</dt><dd>{}{}</dd>", value.of.0, mark(order)));
     }
-    for (name, figure) in [("least", &numbers.least), ("median", &numbers.median), ("greatest", &numbers.greatest)] {
+    let names = if are_lengths { ["shortest", "median length", "longest"] } else { ["least", "median", "greatest"] };
+    for (name, figure) in names.into_iter().zip([&numbers.least, &numbers.median, &numbers.greatest]) {
         if let Some(figure) = figure.as_ref().filter(|_| constant.is_none()) {
             out.raw(&format!("<dt>{name}</dt><dd>{}{}</dd>", figure.of.0, mark(figure)));
         }
     }
     if let Some(order) = numbers.order.as_ref().filter(|_| constant.is_none()) {
-        out.raw(&format!("<dt>order</dt><dd>{}{}</dd>", order_of(order.of), mark(order)));
+        let name = if are_lengths { "lengths" } else { "order" };
+        out.raw(&format!("<dt>{name}</dt><dd>{}{}</dd>", order_of(order.of), mark(order)));
     }
     if let Some(distinct) = &numbers.distinct {
         out.raw(&format!("<dt>distinct</dt><dd>{}{}</dd>", count(distinct.of), mark(distinct)));

@@ -95,18 +95,18 @@ impl TablePage {
         out.raw("<p class=sub><b>");
         out.raw(&count(table.rows)).raw(if table.rows == 1 { "</b> row, <b>" } else { "</b> rows, <b>" });
         out.raw(&count(columns as u64)).raw(if columns == 1 { "</b> column" } else { "</b> columns" });
-        out.raw(" · ").text(&kept_as(table), MOST_TEXT);
+        out.raw("\u{a0}· ").text(&kept_as(table), MOST_TEXT);
         let stored = known.map(|known| known.stored);
         out.part(40, stored, "", |out, stored| {
             if let Some(stored) = stored.and_then(Stored::in_words) {
-                out.raw(" · ").raw(&stored).raw(" in the file");
+                out.raw("\u{a0}· ").raw(&stored).raw(" in the file");
             }
         });
         if let Some(decoded) = decoded(table) {
-            out.raw(" · ").raw(&bytes(decoded)).raw(" decoded");
+            out.raw("\u{a0}· ").raw(&bytes(decoded)).raw(" decoded");
         }
         if let Some(filters) = filters(table) {
-            out.raw(" · ").text(&filters, MOST_TEXT);
+            out.raw("\u{a0}· ").text(&filters, MOST_TEXT);
         }
         place.changed(&mut out);
         out.raw("</p>\n");
@@ -144,7 +144,7 @@ impl TablePage {
         out.raw("<h2 id=read>Read it</h2>\n");
         snippets::tabs(&snippets::of_table(table, place), &mut out);
         place.list_files(&mut out);
-        self.members.write(found, " in its group", &mut out);
+        self.members.write(found, " beside the columns", &mut out);
         attributes(&table.attributes, &mut out);
         out.end(&source);
         out
@@ -153,7 +153,7 @@ impl TablePage {
     fn findings(&self, out: &mut Html) {
         let findings = &self.table.findings;
         if findings.is_empty() {
-            out.raw("<p class=ok>No findings: the table keeps the rules of its format, as far as was looked.");
+            out.raw("<p class=ok>No findings: the table keeps the rules of its format, as far as they were checked.");
             self.link_findings(out);
             out.raw("</p>\n");
             return;
@@ -217,9 +217,9 @@ impl TablePage {
         let picture = match &look.picture {
             Ok(picture) => picture,
             Err(plain) => {
-                out.raw("<td colspan=2 class=w>").text(&said(plain, look), MOST_TEXT).raw("<td>");
+                out.raw("<td colspan=2 class=w>").text(&said(plain, column, look), MOST_TEXT).raw("<td>");
                 if look.numbers.missing.is_some() {
-                    figures(&look.numbers, out);
+                    figures(&look.numbers, false, out);
                 }
                 return;
             }
@@ -233,7 +233,7 @@ impl TablePage {
         out.raw("<td>");
         drawn.trace(picture, out);
         out.raw("<td>");
-        figures(&look.numbers, out);
+        figures(&look.numbers, picture.values.are_lengths(), out);
     }
 
     /// Writes the first and the last rows.
@@ -281,7 +281,7 @@ impl TablePage {
         out.raw("</tbody></table></div>\n");
         out.raw("<p class=note>");
         if columns.iter().any(|(_, column, _)| column.rows.as_ref().is_ok_and(|rows| rows.data_type().is_floating())) {
-            out.raw("Floats to seven digits; those of 64 bits to four behind the point, if that is more. ");
+            out.raw("Columns of floats have seven digits; those of 64 bits four behind the point, if that is more. ");
         }
         let more = table.columns.len().saturating_sub(MOST_PICTURES);
         if more > 0 {
@@ -315,12 +315,14 @@ pub fn is_number(data_type: &DataType) -> bool {
 }
 
 /// Says why a column has no picture.
-fn said(plain: &NoPicture, look: &ColumnLook) -> String {
+fn said(plain: &NoPicture, column: &Column, look: &ColumnLook) -> String {
+    let is_list = column.shown().is_ok_and(|rows| matches!(rows.data_type(), DataType::FixedSizeList(..)));
+    let place = if is_list { " in its lists" } else { "" };
     match plain {
         NoPicture::Beyond => String::new(),
         NoPicture::Empty => "no rows".to_owned(),
-        NoPicture::Missing if look.is_whole => "no picture: there is no value".to_owned(),
-        NoPicture::Missing => "no picture: there is no value in the sample".to_owned(),
+        NoPicture::Missing if look.is_whole => format!("no picture: there is no value{place}"),
+        NoPicture::Missing => format!("no picture: there is no value{place} in the sample"),
         NoPicture::Type => "no picture: values of this type have neither an order nor labels".to_owned(),
         NoPicture::Costly => "no picture: too much would have to be decoded".to_owned(),
         NoPicture::Unreadable(reason) => format!("cannot be read: {reason}"),

@@ -320,7 +320,7 @@ fn tables_further_down_follow_their_group() {
         |link: &str| text.find(&format!("href=\"{link}/index.html\"")).unwrap_or_else(|| panic!("{link}: {text}"));
     assert!(["a/x", "b", "b/y/z", "tables/all", "a"].map(place).is_sorted(), "{text}");
     assert!(
-        text.contains("<b>4</b> tables, <b>1</b> group ") && text.contains("a/<small>1 member</small>"),
+        text.contains("<b>4</b> tables, <b>1</b> group\u{a0}·") && text.contains("a/<small>1 member</small>"),
         "{text}"
     );
     assert!(!text.contains("Times"));

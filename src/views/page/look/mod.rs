@@ -450,6 +450,11 @@ impl Values {
     pub fn rises(&self) -> bool {
         matches!(self, Self::Bars(bars) if bars.rises)
     }
+
+    /// Whether bars count lists by their lengths.
+    pub fn are_lengths(&self) -> bool {
+        matches!(self, Self::Bars(bars) if bars.of == BarsOf::Lengths)
+    }
 }
 
 impl EdgeRows {
