@@ -1,6 +1,6 @@
 //! The range server for tests, and objects read from it: each fault of a server gives the right bytes or an error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -483,6 +483,24 @@ fn a_bucket_in_another_region_is_found() {
     server.faults([Some(Fault::Elsewhere("eu-west-1"))]);
     let object = store.client(Path::new("s3://bucket/a.h5"), &Interrupt::new()).unwrap().0;
     assert_eq!(read(&*object, 0..3).unwrap(), b"abc");
+}
+
+#[test]
+fn other_providers_are_asked_in_their_ways() {
+    let server = RangeServer::start();
+    server.put("bucket/runs/a b.h5", &b"abcdef"[..]);
+    let store = Store::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let addresses = ["s3://bucket/runs/a b.h5", "gs://bucket/runs/a b.h5", "az://bucket@account/runs/a b.h5"];
+    let identities: BTreeSet<_> = addresses
+        .map(|address| {
+            let (object, stat) = store.client(Path::new(address), &Interrupt::new()).unwrap();
+            assert_eq!(read(&*object, 2..5).unwrap(), b"cde", "{address}");
+            format!("{:?}", stat.identity)
+        })
+        .into();
+    assert_eq!(identities.len(), 3);
+    let listed = store.list(Path::new("gs://bucket/runs/"), &Interrupt::new()).unwrap();
+    assert!(listed.len() == 1 && listed[0].name == "a b.h5" && listed[0].stat.identity.size == 6);
 }
 
 #[test]

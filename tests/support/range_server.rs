@@ -216,7 +216,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
     let delay = shared.line.lock().delay;
     sleep(delay).await;
     let fault = shared.faults.lock().pop_front().flatten();
-    let key = request.uri().path().trim_start_matches('/').to_owned();
+    let key = decode(request.uri().path().trim_start_matches('/'));
     let object = shared.objects.lock().get(&key).cloned();
     let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (range, authorization) = (header(RANGE), header(AUTHORIZATION));
@@ -321,15 +321,16 @@ fn sound(content: &Bytes, tag: &str, asked: Option<Range<u64>>, fault: Option<&F
 
 /// The parameters of a query.
 fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
-    query.split('&').filter_map(|pair| pair.split_once('=')).map(|(name, value)| (decode(name), decode(value)))
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (decode(name), decode(&value.replace('+', " "))))
 }
 
 fn decode(text: &str) -> String {
     let mut parts = text.split('%');
-    let mut found = parts.next().unwrap().replace('+', " ").into_bytes();
+    let mut found = parts.next().unwrap().as_bytes().to_vec();
     for part in parts {
         found.push(u8::from_str_radix(&part[..2], 16).unwrap());
-        found.extend(part[2..].replace('+', " ").bytes());
+        found.extend(part[2..].bytes());
     }
     String::from_utf8(found).unwrap()
 }

@@ -341,7 +341,8 @@ fn once() -> RetryConfig {
 async fn serves<C>(credentials: &dyn CredentialProvider<Credential = C>) -> Result<(), String> {
     match timeout(OF_INSTANCE, credentials.get_credential()).await {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(cause(&error)),
+        // Behind it may be the text of an answer.
+        Ok(Err(error)) => Err(cause(&error).chars().take(80).collect()),
         Err(_) => Err("no answer".to_owned()),
     }
 }

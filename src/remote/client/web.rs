@@ -165,13 +165,65 @@ impl WebObject {
                 }
                 return Ok((host, response));
             };
-            let next = url.join(&location).map_err(|_| Failure::answer(&host, "redirects to no address"))?;
-            if url.scheme() == "https" && next.scheme() != "https" {
-                return Err(Failure::answer(&host, "redirects from https to an open line"));
-            }
-            check_line(&next, self.0.plain_http)?;
-            url = next;
+            url = target(&host, &url, &location, self.0.plain_http)?;
         }
         Err(Failure::answer(&host(&url), format!("redirects more than {MOST_REDIRECTS} times")))
+    }
+}
+
+/// Where a redirect leads. It may not leave a line that nobody can read.
+fn target(host: &str, from: &Url, location: &str, plain_http: bool) -> Result<Url, Failure> {
+    let url = from.join(location).map_err(|_| Failure::answer(host, "redirects to no address"))?;
+    if from.scheme() == "https" && url.scheme() != "https" {
+        return Err(Failure::answer(host, "redirects from https to an open line"));
+    }
+    check_line(&url, plain_http)?;
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::RemoteOptions;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn redirects_stay_on_lines_that_nobody_reads() {
+        let from = url("https://h.example/a/b.h5?x=1");
+        for (location, leads_to) in [
+            ("https://other.example/c?s=2", Some("https://other.example/c?s=2")),
+            ("//other.example/c", Some("https://other.example/c")),
+            ("c.h5", Some("https://h.example/a/c.h5")),
+            ("http://h.example/a/b.h5", None),
+            ("http://127.0.0.1/a/b.h5", None),
+            ("ftp://h.example/a/b.h5", None),
+            ("http://[", None),
+        ] {
+            for plain_http in [false, true] {
+                let found = target("h.example", &from, location, plain_http).ok();
+                assert_eq!(found.as_ref().map(Url::as_str), leads_to, "{location}");
+            }
+        }
+        let near = url("http://localhost:9000/a");
+        assert!(target("", &near, "http://h.example/a", false).is_err());
+        assert!(target("", &near, "http://h.example/a", true).is_ok());
+    }
+
+    #[test]
+    fn a_new_signature_is_no_other_object() {
+        let line = Line::new(&RemoteOptions::default(), Arc::default()).unwrap();
+        let place = |text: &str| WebObject::new(&line, &url(text), false).unwrap().place();
+        let plain = ("https://h.example".to_owned(), "/a.h5?id=1".to_owned());
+        for text in [
+            "https://h.example/a.h5?id=1",
+            "https://user:hidden@h.example:443/a.h5?X-Amz-Signature=1&id=1&X-Amz-Date=2#part",
+            "https://h.example/a.h5?se=2026&sig=abc&id=1&sv=2",
+        ] {
+            assert_eq!(place(text), plain, "{text}");
+        }
+        assert_ne!(place("https://h.example/a.h5?id=2"), plain);
     }
 }
