@@ -7,18 +7,18 @@ use std::path::Path;
 use reqwest::Url;
 
 use super::RemoteOptions;
-use super::failure::Failure;
+use super::failure::RemoteFailure;
 
 /// The address of an object, or of a folder of objects where it ends with `/`.
 #[derive(Clone)]
 pub struct Address {
     shown: String,
-    pub(super) place: Place,
+    pub(super) place: AddressPlace,
 }
 
 /// Where an address leads.
 #[derive(Clone)]
-pub(super) enum Place {
+pub(super) enum AddressPlace {
     /// An object of a bucket.
     Bucket(BucketName, String),
     /// An object of a web server, with user and query.
@@ -47,18 +47,18 @@ impl Address {
     ///
     /// # Errors
     /// Where it leads nowhere, or over an open line to another computer without [`RemoteOptions::plain_http`].
-    pub fn parse(text: &str, options: &RemoteOptions) -> Result<Self, Failure> {
+    pub fn parse(text: &str, options: &RemoteOptions) -> Result<Self, RemoteFailure> {
         let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
         let provider = match scheme {
             "s3" => Provider::Amazon,
             "gs" => Provider::Google,
             "az" => Provider::Azure,
             "http" | "https" => {
-                let url = Url::parse(text).map_err(|error| Failure::Setting(format!("no address: {error}")))?;
+                let url = Url::parse(text).map_err(|error| RemoteFailure::Setting(format!("no address: {error}")))?;
                 check_line(&url, options.plain_http)?;
-                return Ok(Self { shown: shown(&url), place: Place::Web(Box::new(url)) });
+                return Ok(Self { shown: shown(&url), place: AddressPlace::Web(Box::new(url)) });
             }
-            _ => return Err(Failure::Setting("no address of an object".to_owned())),
+            _ => return Err(RemoteFailure::Setting("no address of an object".to_owned())),
         };
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
         let (bucket, account) = match bucket.split_once('@') {
@@ -68,15 +68,14 @@ impl Address {
         // `ACCOUNT.blob.core.windows.net`, as Azure's own tools write it.
         let account = account.map(|account| account.split('.').next().unwrap_or(account).to_owned());
         if bucket.is_empty() || bucket.contains(['@', ':', '?', '#', '\\']) || account.as_deref() == Some("") {
-            return Err(Failure::Setting("no name of a bucket".to_owned()));
+            return Err(RemoteFailure::Setting("no name of a bucket".to_owned()));
         }
-        let is_odd = |part: &str| part.is_empty() || part == "." || part == ".." || part.contains(char::is_control);
         if !key.is_empty() && key.strip_suffix('/').unwrap_or(key).split('/').any(is_odd) {
             let reason = "keys with empty parts, `.`, `..` or control characters cannot be asked for";
-            return Err(Failure::Setting(reason.to_owned()));
+            return Err(RemoteFailure::Setting(reason.to_owned()));
         }
         let name = BucketName { provider, account, bucket: bucket.to_owned() };
-        Ok(Self { shown: text.to_owned(), place: Place::Bucket(name, key.to_owned()) })
+        Ok(Self { shown: text.to_owned(), place: AddressPlace::Bucket(name, key.to_owned()) })
     }
 
     /// The address without user and query, which may be secrets.
@@ -87,10 +86,15 @@ impl Address {
     /// Whether it names a folder.
     pub(super) fn is_folder(&self) -> bool {
         match &self.place {
-            Place::Bucket(_, key) => key.is_empty() || key.ends_with('/'),
-            Place::Web(url) => url.path().ends_with('/'),
+            AddressPlace::Bucket(_, key) => key.is_empty() || key.ends_with('/'),
+            AddressPlace::Web(url) => url.path().ends_with('/'),
         }
     }
+}
+
+/// Whether `object_store` has no word for this part of a key.
+fn is_odd(part: &str) -> bool {
+    matches!(part, "" | "." | "..") || part.contains(char::is_control)
 }
 
 /// Without secrets.
@@ -112,17 +116,17 @@ pub(super) fn host(url: &Url) -> String {
 }
 
 /// Checks that nobody on the line can read along: `https`, or `http` within this computer.
-pub(super) fn check_line(url: &Url, plain_http: bool) -> Result<(), Failure> {
+pub(super) fn check_line(url: &Url, plain_http: bool) -> Result<(), RemoteFailure> {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     let is_near = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
     match url.scheme() {
         "https" => Ok(()),
         "http" if plain_http || is_near => Ok(()),
-        "http" => Err(Failure::Setting(format!(
+        "http" => Err(RemoteFailure::Setting(format!(
             "http://{host} can be read and changed on its way; --plain-http permits it all the same"
         ))),
-        scheme => Err(Failure::Setting(format!("{scheme}:// is no web server"))),
+        scheme => Err(RemoteFailure::Setting(format!("{scheme}:// is no web server"))),
     }
 }
 
@@ -130,8 +134,8 @@ pub(super) fn check_line(url: &Url, plain_http: bool) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Address, String> {
-        Address::parse(text, &RemoteOptions::default()).map_err(|failure| failure.to_string())
+    fn parse(text: &str) -> Result<Address, RemoteFailure> {
+        Address::parse(text, &RemoteOptions::default())
     }
 
     #[test]
@@ -146,7 +150,7 @@ mod tests {
             ("az://c@acc.blob.core.windows.net/x", Provider::Azure, Some("acc"), "c", "x"),
         ] {
             let address = parse(text).unwrap();
-            let Place::Bucket(name, found) = &address.place else { panic!("{text}") };
+            let AddressPlace::Bucket(name, found) = &address.place else { panic!("{text}") };
             let expected = BucketName { provider, account: account.map(str::to_owned), bucket: bucket.to_owned() };
             assert_eq!((name, found.as_str()), (&expected, key), "{text}");
             assert_eq!(address.shown(), Path::new(text));

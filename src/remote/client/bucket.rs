@@ -19,9 +19,9 @@ use tokio::time::timeout;
 
 use super::RemoteOptions;
 use super::address::{BucketName, Provider, check_line};
-use super::failure::Failure;
-use super::line::{Body, Expected, Facts, Line, Version, cause, failure_in};
-use super::profile::{Profile, Source};
+use super::failure::RemoteFailure;
+use super::line::{AnswerBody, ExpectedAnswer, HttpLine, ObjectFacts, Validator, cause, failure_in};
+use super::profile::{AwsProfile, KeySource};
 
 /// Longest wait for credentials of the instance: most computers are none, and public buckets need none.
 const OF_INSTANCE: Duration = Duration::from_secs(2);
@@ -34,7 +34,7 @@ const PAGE: usize = 1000;
 pub(super) struct Bucket {
     name: BucketName,
     options: RemoteOptions,
-    line: Line,
+    line: HttpLine,
     state: Mutex<State>,
     /// Those of the client, for who may not wait for it.
     endpoint: OnceLock<String>,
@@ -68,21 +68,21 @@ impl<T: ObjectStore + PaginatedListStore> Both for T {}
 
 /// A page of a listing.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct ListPage {
     /// Keys of folders, without the slash at their ends.
     pub folders: Vec<String>,
     /// Keys of objects, what the list says of them, and whether that tells their versions.
-    pub objects: Vec<(String, Facts, bool)>,
-    /// What to ask for the next page.
+    pub objects: Vec<(String, ObjectFacts, bool)>,
+    /// The token to ask with for the next page.
     pub next: Option<String>,
 }
 
 impl Bucket {
-    pub fn new(name: BucketName, options: RemoteOptions, line: Line) -> Self {
+    pub fn new(name: BucketName, options: RemoteOptions, line: HttpLine) -> Self {
         Self { name, options, line, state: Mutex::default(), endpoint: OnceLock::new(), host: OnceLock::new() }
     }
 
-    /// What tells the store from others, for the identity of objects. It is known once the bucket was asked.
+    /// The store, as the identity of its objects names it. It is known once the bucket was asked.
     pub fn endpoint(&self) -> &str {
         self.endpoint.get().map_or("", String::as_str)
     }
@@ -98,15 +98,15 @@ impl Bucket {
     }
 
     /// Asks for size and version of an object.
-    pub async fn head(&self, key: &str) -> Result<Facts, Failure> {
+    pub async fn head(&self, key: &str) -> Result<ObjectFacts, RemoteFailure> {
         loop {
             let client = self.client().await?;
-            match self.ask(&client, key, None, Expected::Success).await {
+            match self.ask(&client, key, None, ExpectedAnswer::Success).await {
                 Ok(answer) => {
                     let meta = answer.meta;
                     let modified = Some(meta.last_modified.timestamp()).filter(|seconds| *seconds != 0);
                     let trust = self.options.trust_mtime;
-                    return Facts::new(&client.host, meta.size, meta.e_tag, meta.version, modified, trust);
+                    return ObjectFacts::new(&client.host, meta.size, meta.e_tag, meta.version, modified, trust);
                 }
                 Err(failure) => self.mend(&client, failure).await?,
             }
@@ -114,11 +114,11 @@ impl Bucket {
     }
 
     /// Asks for a range of a version.
-    pub async fn get(&self, key: &str, range: &Range<u64>, facts: &Facts) -> Result<Body, Failure> {
+    pub async fn get(&self, key: &str, range: &Range<u64>, facts: &ObjectFacts) -> Result<AnswerBody, RemoteFailure> {
         loop {
             let client = self.client().await?;
             let (size, version) = (facts.size, facts.version.clone());
-            let expected = Expected::Part { range: range.clone(), size, version };
+            let expected = ExpectedAnswer::Part { range: range.clone(), size, version };
             match self.ask(&client, key, Some(range), expected).await {
                 Ok(answer) => {
                     let host = client.host.clone();
@@ -137,22 +137,22 @@ impl Bucket {
         client: &Client,
         key: &str,
         range: Option<&Range<u64>>,
-        expected: Expected,
-    ) -> Result<object_store::GetResult, Failure> {
+        expected: ExpectedAnswer,
+    ) -> Result<object_store::GetResult, RemoteFailure> {
         let mut options = GetOptions { head: range.is_none(), ..Default::default() };
         options.range = range.map(|range| GetRange::Bounded(range.clone()));
         match &expected {
-            Expected::Part { version: Version::Tag(tag), .. } => options.if_match = Some(tag.clone()),
-            Expected::Part { version: Version::Number(number), .. } => options.version = Some(number.clone()),
-            Expected::Part { version: Version::Modified(_), .. } | Expected::Success => {}
+            ExpectedAnswer::Part { version: Validator::Tag(tag), .. } => options.if_match = Some(tag.clone()),
+            ExpectedAnswer::Part { version: Validator::Number(number), .. } => options.version = Some(number.clone()),
+            ExpectedAnswer::Part { version: Validator::Modified(_), .. } | ExpectedAnswer::Success => {}
         }
         options.extensions.insert(expected);
-        let path = Path::parse(key).map_err(|error| Failure::Setting(error.to_string()))?;
+        let path = Path::parse(key).map_err(|error| RemoteFailure::Setting(error.to_string()))?;
         client.store.get_opts(&path, options).await.map_err(|error| failure_in(&client.host, &error))
     }
 
     /// Asks for a page of what lies below a prefix, up to the next slash.
-    pub async fn list(&self, prefix: &str, page_token: Option<String>) -> Result<Page, Failure> {
+    pub async fn list(&self, prefix: &str, page_token: Option<String>) -> Result<ListPage, RemoteFailure> {
         loop {
             let client = self.client().await?;
             let mut options = PaginatedListOptions {
@@ -161,7 +161,7 @@ impl Bucket {
                 page_token: page_token.clone(),
                 ..Default::default()
             };
-            options.extensions.insert(Expected::Success);
+            options.extensions.insert(ExpectedAnswer::Success);
             let prefix = Some(prefix).filter(|prefix| !prefix.is_empty());
             let answer = client.store.list_paginated(prefix, options).await;
             let found = match answer.map_err(|error| failure_in(&client.host, &error)) {
@@ -176,18 +176,21 @@ impl Bucket {
                 let tag = meta.e_tag.map(|tag| if tag.contains('"') { tag } else { format!("\"{tag}\"") });
                 let modified = Some(meta.last_modified.timestamp());
                 let trust = self.options.trust_mtime;
-                let facts = Facts::new(&client.host, meta.size, tag, meta.version, modified, trust);
+                let facts = ObjectFacts::new(&client.host, meta.size, tag, meta.version, modified, trust);
                 let is_sure = facts.is_ok();
                 let seconds = meta.last_modified.timestamp();
-                let unsure = |_| Facts { size: meta.size, version: Version::Modified(seconds), modified: seconds };
-                (meta.location.to_string(), facts.unwrap_or_else(unsure), is_sure)
+                let facts = facts.unwrap_or_else(|_| {
+                    let version = Validator::Modified(seconds);
+                    ObjectFacts { size: meta.size, version, modified: seconds }
+                });
+                (meta.location.to_string(), facts, is_sure)
             });
             let folders = found.result.common_prefixes.into_iter().map(|folder| folder.to_string());
-            return Ok(Page { folders: folders.collect(), objects: objects.collect(), next: found.page_token });
+            return Ok(ListPage { folders: folders.collect(), objects: objects.collect(), next: found.page_token });
         }
     }
 
-    async fn client(&self) -> Result<Arc<Client>, Failure> {
+    async fn client(&self) -> Result<Arc<Client>, RemoteFailure> {
         let mut state = self.state.lock().await;
         if let Some(client) = &state.client {
             return Ok(client.clone());
@@ -199,8 +202,8 @@ impl Bucket {
     }
 
     /// Learns from a failure. An error: nothing to learn; else the question can be asked again.
-    async fn mend(&self, client: &Arc<Client>, mut failure: Failure) -> Result<(), Failure> {
-        let Failure::Status { status, region, hint, .. } = &mut failure else { return Err(failure) };
+    async fn mend(&self, client: &Arc<Client>, mut failure: RemoteFailure) -> Result<(), RemoteFailure> {
+        let RemoteFailure::Status { status, region, hint, .. } = &mut failure else { return Err(failure) };
         let mut state = self.state.lock().await;
         let elsewhere = region.take().filter(|region| client.region.as_ref().is_some_and(|asked| asked != region));
         if let Some(region) = elsewhere {
@@ -223,7 +226,7 @@ impl Bucket {
         Err(failure)
     }
 
-    async fn connect(&self, region: Option<&str>) -> Result<Client, Failure> {
+    async fn connect(&self, region: Option<&str>) -> Result<Client, RemoteFailure> {
         match self.name.provider {
             Provider::Amazon => self.amazon(region).await,
             Provider::Google => self.google().await,
@@ -231,9 +234,9 @@ impl Bucket {
         }
     }
 
-    async fn amazon(&self, learnt: Option<&str>) -> Result<Client, Failure> {
+    async fn amazon(&self, learnt: Option<&str>) -> Result<Client, RemoteFailure> {
         let options = &self.options;
-        let profile = Profile::load(options.profile.as_deref())?;
+        let profile = AwsProfile::load(options.profile.as_deref())?;
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(&self.name.bucket)
             .with_retry(once())
@@ -265,28 +268,29 @@ impl Bucket {
             builder = builder.with_skip_signature(true);
         } else if options.profile.is_some() || !in_environment {
             match profile.credentials() {
-                Source::Keys(keys) => builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(keys))),
-                Source::Process(process) => builder = builder.with_credentials(Arc::new(process)),
-                Source::Unknown(reason) if options.profile.is_some() || is_set("AWS_PROFILE") => {
-                    return Err(Failure::Credentials(reason));
+                KeySource::Keys(keys) => {
+                    builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(keys)))
                 }
-                Source::Unknown(reason) => without = Some(reason),
-                Source::None if env::var("AWS_EC2_METADATA_DISABLED").is_ok_and(|value| value == "true") => {
+                KeySource::Process(process) => builder = builder.with_credentials(Arc::new(process)),
+                KeySource::Unknown(reason) if options.profile.is_some() || is_set("AWS_PROFILE") => {
+                    return Err(RemoteFailure::Credentials(reason));
+                }
+                KeySource::Unknown(reason) => without = Some(reason),
+                KeySource::None if env::var("AWS_EC2_METADATA_DISABLED").is_ok_and(|value| value == "true") => {
                     without = Some("neither in the environment nor in a profile".to_owned());
                 }
-                Source::None => of_instance = true,
+                KeySource::None => of_instance = true,
             }
         }
-        let failed = |error: object_store::Error| Failure::Setting(cause(&error));
-        let store = builder.clone().build().map_err(failed)?;
-        if of_instance && let Err(reason) = serves(store.credentials().as_ref()).await {
+        let store = builder.clone().build().map_err(setting)?;
+        if of_instance && let Some(reason) = lack(store.credentials().as_ref()).await {
             without = Some(format!("neither in the environment nor in a profile, and of the instance: {reason}"));
         }
-        let store = if without.is_some() { builder.with_skip_signature(true).build().map_err(failed)? } else { store };
+        let store = if without.is_some() { builder.with_skip_signature(true).build().map_err(setting)? } else { store };
         Ok(Client { store: Arc::new(store), endpoint, host, region: Some(region), without })
     }
 
-    async fn google(&self) -> Result<Client, Failure> {
+    async fn google(&self) -> Result<Client, RemoteFailure> {
         let options = &self.options;
         let host = host_of(options.endpoint.as_deref(), options, || "storage.googleapis.com".to_owned())?;
         let endpoint = format!("gs:{}", options.endpoint.as_deref().unwrap_or_default());
@@ -298,14 +302,13 @@ impl Bucket {
         if let Some(endpoint) = &options.endpoint {
             builder = builder.with_base_url(endpoint);
         }
-        let failed = |error: object_store::Error| Failure::Setting(cause(&error));
-        let store = builder.clone().build().map_err(failed)?;
-        let without = if options.anonymous { None } else { serves(store.credentials().as_ref()).await.err() };
-        let store = if without.is_some() { builder.with_skip_signature(true).build().map_err(failed)? } else { store };
+        let store = builder.clone().build().map_err(setting)?;
+        let without = if options.anonymous { None } else { lack(store.credentials().as_ref()).await };
+        let store = if without.is_some() { builder.with_skip_signature(true).build().map_err(setting)? } else { store };
         Ok(Client { store: Arc::new(store), endpoint, host, region: None, without })
     }
 
-    async fn azure(&self) -> Result<Client, Failure> {
+    async fn azure(&self) -> Result<Client, RemoteFailure> {
         let options = &self.options;
         let mut builder = MicrosoftAzureBuilder::from_env()
             .with_container_name(&self.name.bucket)
@@ -320,16 +323,20 @@ impl Bucket {
         }
         let account = builder.get_config_value(&object_store::azure::AzureConfigKey::AccountName).ok_or_else(|| {
             let said = "no account: az://CONTAINER@ACCOUNT/… or AZURE_STORAGE_ACCOUNT_NAME says it";
-            Failure::Setting(said.to_owned())
+            RemoteFailure::Setting(said.to_owned())
         })?;
         let host = host_of(options.endpoint.as_deref(), options, || format!("{account}.blob.core.windows.net"))?;
         let endpoint = format!("az:{account}:{}", options.endpoint.as_deref().unwrap_or_default());
-        let failed = |error: object_store::Error| Failure::Setting(cause(&error));
-        let store = builder.clone().build().map_err(failed)?;
-        let without = if options.anonymous { None } else { serves(store.credentials().as_ref()).await.err() };
-        let store = if without.is_some() { builder.with_skip_signature(true).build().map_err(failed)? } else { store };
+        let store = builder.clone().build().map_err(setting)?;
+        let without = if options.anonymous { None } else { lack(store.credentials().as_ref()).await };
+        let store = if without.is_some() { builder.with_skip_signature(true).build().map_err(setting)? } else { store };
         Ok(Client { store: Arc::new(store), endpoint, host, region: None, without })
     }
+}
+
+/// The failure to make a client.
+fn setting(error: object_store::Error) -> RemoteFailure {
+    RemoteFailure::Setting(cause(&error))
 }
 
 /// `object_store` asks once; `reading` asks again.
@@ -337,13 +344,13 @@ fn once() -> RetryConfig {
     RetryConfig { max_retries: 0, ..Default::default() }
 }
 
-/// Whether a source of credentials has some; else why not.
-async fn serves<C>(credentials: &dyn CredentialProvider<Credential = C>) -> Result<(), String> {
+/// Why a source of credentials has none; `None`: it has some.
+async fn lack<C>(credentials: &dyn CredentialProvider<Credential = C>) -> Option<String> {
     match timeout(OF_INSTANCE, credentials.get_credential()).await {
-        Ok(Ok(_)) => Ok(()),
+        Ok(Ok(_)) => None,
         // Behind it may be the text of an answer.
-        Ok(Err(error)) => Err(cause(&error).chars().take(80).collect()),
-        Err(_) => Err("no answer".to_owned()),
+        Ok(Err(error)) => Some(cause(&error).chars().take(80).collect()),
+        Err(_) => Some("no answer".to_owned()),
     }
 }
 
@@ -354,14 +361,18 @@ fn configured_endpoint() -> Option<String> {
 }
 
 /// The host of an endpoint, for messages. The line to it must be one that nobody reads.
-fn host_of(endpoint: Option<&str>, options: &RemoteOptions, usual: impl FnOnce() -> String) -> Result<String, Failure> {
+fn host_of(
+    endpoint: Option<&str>,
+    options: &RemoteOptions,
+    usual: impl FnOnce() -> String,
+) -> Result<String, RemoteFailure> {
     let Some(endpoint) = endpoint else { return Ok(usual()) };
-    let url = Url::parse(endpoint).map_err(|error| Failure::Setting(format!("endpoint {endpoint}: {error}")))?;
+    let url = Url::parse(endpoint).map_err(|error| RemoteFailure::Setting(format!("endpoint {endpoint}: {error}")))?;
     check_line(&url, options.plain_http)?;
     Ok(super::address::host(&url))
 }
 
 /// A body that broke.
-fn broken(host: &str, error: &object_store::Error) -> Failure {
-    Failure::Network { host: host.to_owned(), reason: cause(error) }
+fn broken(host: &str, error: &object_store::Error) -> RemoteFailure {
+    RemoteFailure::Network { host: host.to_owned(), reason: cause(error) }
 }

@@ -11,7 +11,7 @@ use crate::source;
 /// Why a store did not give what it was asked for. Its words name the host, never a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum RemoteFailure {
     /// The address, an option or a profile says something that cannot be done.
     #[error("{0}")]
     Setting(String),
@@ -42,7 +42,7 @@ pub enum Failure {
     Network {
         /// The server.
         host: String,
-        /// What the network says.
+        /// In the words of the network.
         reason: String,
     },
     /// No byte came for this time.
@@ -58,7 +58,7 @@ pub enum Failure {
     Answer {
         /// The server.
         host: String,
-        /// What is wrong with it.
+        /// How it differs.
         reason: String,
     },
     /// The store has another version.
@@ -78,7 +78,7 @@ fn in_brackets(code: &Option<String>) -> String {
     code.as_ref().map_or_else(String::new, |code| format!(" ({code})"))
 }
 
-impl Failure {
+impl RemoteFailure {
     /// An answer that is none to what was asked.
     pub(super) fn answer(host: &str, reason: impl Into<String>) -> Self {
         Self::Answer { host: host.to_owned(), reason: reason.into() }

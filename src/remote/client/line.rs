@@ -4,7 +4,7 @@ use std::error::Error;
 use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
@@ -18,10 +18,10 @@ use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, AsHeaderName, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap,
     HeaderValue, LAST_MODIFIED, RETRY_AFTER,
 };
-use reqwest::{Client, StatusCode, Url, redirect};
+use reqwest::{Client, ClientBuilder, StatusCode, Url, redirect};
 
 use super::RemoteOptions;
-use super::failure::Failure;
+use super::failure::RemoteFailure;
 use crate::source::{Identity, ObjectVersion};
 use crate::store::Counter;
 
@@ -33,7 +33,7 @@ const VERSIONS: [&str; 3] = ["x-amz-version-id", "x-goog-generation", "x-ms-vers
 
 /// The version that requests are held to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum Validator {
     /// A strong entity tag, with its quotes.
     Tag(String),
     /// The number of a version.
@@ -42,17 +42,17 @@ pub(super) enum Version {
     Modified(i64),
 }
 
-/// What an answer says of its object.
+/// An object as an answer tells of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(super) struct ObjectFacts {
     pub size: u64,
-    pub version: Version,
+    pub version: Validator,
     /// Seconds since the epoch of the last change; 0 where the server does not say it.
     pub modified: i64,
 }
 
-impl Facts {
-    /// What stands for the version: a strong tag, or a number; else the time, if it is trusted.
+impl ObjectFacts {
+    /// The version is a strong tag, or a number; else the time, if it is trusted.
     pub fn new(
         host: &str,
         size: u64,
@@ -60,13 +60,13 @@ impl Facts {
         number: Option<String>,
         modified: Option<i64>,
         trust_mtime: bool,
-    ) -> Result<Self, Failure> {
-        let is_strong = |tag: &String| tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"');
+    ) -> Result<Self, RemoteFailure> {
         let is_weak = tag.is_some();
-        let version = match (tag.filter(is_strong), number.filter(|number| number != "null"), modified) {
-            (Some(tag), ..) => Version::Tag(tag),
-            (None, Some(number), _) => Version::Number(number),
-            (None, None, Some(modified)) if trust_mtime => Version::Modified(modified),
+        let strong = tag.filter(|tag| tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"'));
+        let version = match (strong, number.filter(|number| number != "null"), modified) {
+            (Some(tag), ..) => Validator::Tag(tag),
+            (None, Some(number), _) => Validator::Number(number),
+            (None, None, Some(modified)) if trust_mtime => Validator::Modified(modified),
             _ => {
                 let reason = match (is_weak, trust_mtime) {
                     (_, true) => "tells neither a version nor a time of its last change",
@@ -77,14 +77,14 @@ impl Facts {
                         "tells no entity tag, so a change would not be seen. --trust-mtime takes the time instead"
                     }
                 };
-                return Err(Failure::answer(host, reason));
+                return Err(RemoteFailure::answer(host, reason));
             }
         };
         Ok(Self { size, version, modified: modified.unwrap_or(0) })
     }
 
-    /// What the headers of an answer say.
-    pub fn told(host: &str, size: u64, headers: &HeaderMap, trust_mtime: bool) -> Result<Self, Failure> {
+    /// The object as the headers of an answer tell of it.
+    pub fn told(host: &str, size: u64, headers: &HeaderMap, trust_mtime: bool) -> Result<Self, RemoteFailure> {
         let number = VERSIONS.iter().find_map(|name| text(headers, *name));
         Self::new(host, size, text(headers, ETAG), number, modified(headers), trust_mtime)
     }
@@ -92,10 +92,10 @@ impl Facts {
     /// The identity of this version of an object.
     pub fn identity(&self, endpoint: &str, bucket: &str, key: &str) -> Identity {
         let version = match &self.version {
-            Version::Tag(tag) => ObjectVersion::Tag(tag.clone()),
-            Version::Number(number) => ObjectVersion::Version(number.clone()),
+            Validator::Tag(tag) => ObjectVersion::Tag(tag.clone()),
+            Validator::Number(number) => ObjectVersion::Version(number.clone()),
             // Tags have quotes, so none is equal.
-            Version::Modified(seconds) => ObjectVersion::Tag(format!("modified {seconds}")),
+            Validator::Modified(seconds) => ObjectVersion::Tag(format!("modified {seconds}")),
         };
         Identity::of_object(endpoint, bucket, key, &version, self.size)
     }
@@ -106,16 +106,16 @@ impl Facts {
     }
 }
 
-/// What the answer to a request is held against. It goes with the request through `object_store`.
+/// The answer that a request is to have. It goes with the request through `object_store`.
 #[derive(Clone, Debug)]
-pub(super) enum Expected {
+pub(super) enum ExpectedAnswer {
     /// Any answer of success.
     Success,
     /// A range of one version of an object, whose size is known.
-    Part { range: Range<u64>, size: u64, version: Version },
+    Part { range: Range<u64>, size: u64, version: Validator },
 }
 
-/// What a header says, if it is text.
+/// The value of a header, if it is text.
 pub(super) fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<String> {
     Some(headers.get(name)?.to_str().ok()?.to_owned())
 }
@@ -125,12 +125,12 @@ fn modified(headers: &HeaderMap) -> Option<i64> {
 }
 
 /// Refuses bytes in another form than the stored one.
-pub(super) fn check_encoding(host: &str, headers: &HeaderMap) -> Result<(), Failure> {
+pub(super) fn check_encoding(host: &str, headers: &HeaderMap) -> Result<(), RemoteFailure> {
     match headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
         None | Some(b"" | b"identity") => Ok(()),
         Some(encoding) => {
             let reason = format!("sends it encoded ({}), not as stored", String::from_utf8_lossy(encoding));
-            Err(Failure::answer(host, reason))
+            Err(RemoteFailure::answer(host, reason))
         }
     }
 }
@@ -140,114 +140,157 @@ pub(super) fn check_part(
     host: &str,
     status: StatusCode,
     headers: &HeaderMap,
-    (range, size, version): (&Range<u64>, u64, &Version),
-) -> Result<(), Failure> {
+    (range, size, version): (&Range<u64>, u64, &Validator),
+) -> Result<(), RemoteFailure> {
     if status == StatusCode::OK {
         return Err(whole(host));
     }
     if status != StatusCode::PARTIAL_CONTENT {
-        return Err(Failure::answer(host, format!("answers a request for a range with {status}")));
+        return Err(RemoteFailure::answer(host, format!("answers a request for a range with {status}")));
     }
     check_encoding(host, headers)?;
     let told = match version {
-        Version::Tag(_) => text(headers, ETAG).map(Version::Tag),
-        Version::Number(_) => VERSIONS.iter().find_map(|name| text(headers, *name)).map(Version::Number),
-        Version::Modified(_) => modified(headers).map(Version::Modified),
+        Validator::Tag(_) => text(headers, ETAG).map(Validator::Tag),
+        Validator::Number(_) => VERSIONS.iter().find_map(|name| text(headers, *name)).map(Validator::Number),
+        Validator::Modified(_) => modified(headers).map(Validator::Modified),
     };
     match told {
         Some(told) if told == *version => {}
         // A weak tag says nothing, not even that the version is another one.
-        Some(Version::Tag(tag)) if tag.starts_with("W/") => {
-            return Err(Failure::answer(host, "tells a weak entity tag by now, so a change would not be seen"));
+        Some(Validator::Tag(tag)) if tag.starts_with("W/") => {
+            return Err(RemoteFailure::answer(host, "tells a weak entity tag by now, so a change would not be seen"));
         }
-        Some(_) => return Err(Failure::Changed { host: host.to_owned() }),
-        None => return Err(Failure::answer(host, "does not tell the version of the bytes that it sends")),
+        Some(_) => return Err(RemoteFailure::Changed { host: host.to_owned() }),
+        None => return Err(RemoteFailure::answer(host, "does not tell the version of the bytes that it sends")),
     }
     let asked = format!("bytes {}-{}/{size}", range.start, range.end - 1);
     let told = text(headers, CONTENT_RANGE).unwrap_or_else(|| "no range".to_owned());
     if told != asked {
-        return Err(Failure::answer(host, format!("sends {told} where {asked} was asked for")));
+        return Err(RemoteFailure::answer(host, format!("sends {told} where {asked} was asked for")));
     }
     let length = (range.end - range.start).to_string();
     match text(headers, CONTENT_LENGTH) {
         Some(told) if told != length => {
-            Err(Failure::answer(host, format!("sends {told} bytes where {length} were asked for")))
+            Err(RemoteFailure::answer(host, format!("sends {told} bytes where {length} were asked for")))
         }
         _ => Ok(()),
     }
 }
 
 /// The failure of a server that does not answer ranges.
-pub(super) fn whole(host: &str) -> Failure {
-    Failure::answer(
+pub(super) fn whole(host: &str) -> RemoteFailure {
+    RemoteFailure::answer(
         host,
         "answers a request for a range with the whole object (200 in place of 206), so parts cannot be read",
     )
 }
 
-/// The line to all servers.
+/// The line to all servers. Clones share it.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
-    /// Follows no redirect.
-    objects: Client,
+pub(super) struct HttpLine(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// For objects: these follow no redirect.
+    objects: Clients,
     /// For services of credentials, which are near.
-    credentials: Client,
-    counters: Arc<Requests>,
+    credentials: Clients,
+    connections: usize,
+    deadline: Duration,
+    counters: Arc<RequestCounts>,
+}
+
+/// Clients, made when they are needed: one loads the certificates of the system, which need not be there.
+#[derive(Debug, Default)]
+struct Clients {
+    plain: OnceLock<Client>,
+    secure: OnceLock<Client>,
+}
+
+impl Clients {
+    fn get(&self, is_secure: bool, new: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Result<&Client, RemoteFailure> {
+        let place = if is_secure { &self.secure } else { &self.plain };
+        if let Some(client) = place.get() {
+            return Ok(client);
+        }
+        // An error says that there is a provider.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = Client::builder().user_agent(concat!("hepfs/", env!("CARGO_PKG_VERSION"))).http1_only();
+        let builder = if is_secure { builder } else { builder.tls_certs_only([]) };
+        let client = new(builder).build().map_err(|error| RemoteFailure::Setting(cause(&error)))?;
+        Ok(place.get_or_init(|| client))
+    }
 }
 
 /// Requests so far.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
+pub(super) struct RequestCounts {
     /// Requests for objects and listings.
     pub sent: Counter,
     /// Those of them that were asked again after a failure.
     pub again: Counter,
 }
 
-impl Line {
-    /// Loads the certificates of the system.
-    pub fn new(options: &RemoteOptions, counters: Arc<Requests>) -> Result<Self, Failure> {
-        // An error says that there is a provider.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let agent = concat!("hepfs/", env!("CARGO_PKG_VERSION"));
-        let new = || Client::builder().user_agent(agent).http1_only();
-        let objects = new()
-            .redirect(redirect::Policy::none())
-            .connect_timeout(options.network_deadline.min(Duration::from_secs(10)))
-            .pool_max_idle_per_host(options.connections)
-            .pool_idle_timeout(Duration::from_secs(20))
-            .default_headers(HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]))
-            .build();
-        let credentials = new().connect_timeout(Duration::from_secs(1)).timeout(Duration::from_secs(5)).build();
-        let failed = |error: reqwest::Error| Failure::Setting(cause(&error));
-        Ok(Self { objects: objects.map_err(failed)?, credentials: credentials.map_err(failed)?, counters })
+impl HttpLine {
+    /// A line on which nothing was sent yet.
+    pub fn new(options: &RemoteOptions, counters: Arc<RequestCounts>) -> Self {
+        Self(Arc::new(Shared {
+            objects: Clients::default(),
+            credentials: Clients::default(),
+            connections: options.connections,
+            deadline: options.network_deadline,
+            counters,
+        }))
+    }
+
+    fn objects(&self, is_secure: bool) -> Result<&Client, RemoteFailure> {
+        let line = &self.0;
+        line.objects.get(is_secure, |builder| {
+            builder
+                .redirect(redirect::Policy::none())
+                .connect_timeout(line.deadline.min(Duration::from_secs(10)))
+                .pool_max_idle_per_host(line.connections)
+                .pool_idle_timeout(Duration::from_secs(20))
+                .default_headers(HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]))
+        })
+    }
+
+    fn credentials(&self, is_secure: bool) -> Result<&Client, RemoteFailure> {
+        self.0
+            .credentials
+            .get(is_secure, |builder| builder.connect_timeout(Duration::from_secs(1)).timeout(Duration::from_secs(5)))
     }
 
     /// Sends a request once, and gives the answer, whatever it is; a redirect is not followed.
-    pub async fn send(&self, host: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
-        self.counters.sent.add(1);
-        self.objects
+    pub async fn send(&self, host: &str, request: HttpRequest) -> Result<HttpResponse, RemoteFailure> {
+        self.0.counters.sent.add(1);
+        self.objects(is_secure(&request))?
             .call(request)
             .await
-            .map_err(|error| Failure::Network { host: host.to_owned(), reason: cause(&error) })
+            .map_err(|error| RemoteFailure::Network { host: host.to_owned(), reason: cause(&error) })
     }
 
     /// Makes a header of user and password in an address.
-    pub fn without_user(&self, url: &Url) -> Result<(Url, Option<HeaderValue>), Failure> {
-        let request = self.objects.get(url.clone()).build().map_err(|error| Failure::Setting(cause(&error)))?;
+    pub fn without_user(&self, url: &Url) -> Result<(Url, Option<HeaderValue>), RemoteFailure> {
+        let request =
+            self.objects(false)?.get(url.clone()).build().map_err(|error| RemoteFailure::Setting(cause(&error)))?;
         Ok((request.url().clone(), request.headers().get(AUTHORIZATION).cloned()))
     }
 
-    async fn send_and_check(&self, request: HttpRequest, expected: &Expected) -> Result<HttpResponse, Failure> {
+    async fn send_and_check(
+        &self,
+        request: HttpRequest,
+        expected: &ExpectedAnswer,
+    ) -> Result<HttpResponse, RemoteFailure> {
         let uri = request.uri();
         let host = uri.authority().map_or("", |authority| authority.as_str()).to_owned();
         let response = self.send(&host, request).await?;
         if !response.status().is_success() {
-            return Err(refusal(&host, response, matches!(expected, Expected::Part { .. })).await);
+            return Err(refusal(&host, response, matches!(expected, ExpectedAnswer::Part { .. })).await);
         }
         match expected {
-            Expected::Success => check_encoding(&host, response.headers())?,
-            Expected::Part { range, size, version } => {
+            ExpectedAnswer::Success => check_encoding(&host, response.headers())?,
+            ExpectedAnswer::Part { range, size, version } => {
                 check_part(&host, response.status(), response.headers(), (range, *size, version))?;
             }
         }
@@ -256,11 +299,11 @@ impl Line {
 }
 
 /// The failure that an answer without success is.
-pub(super) async fn refusal(host: &str, response: HttpResponse, is_part: bool) -> Failure {
+pub(super) async fn refusal(host: &str, response: HttpResponse, is_part: bool) -> RemoteFailure {
     let status = response.status();
     // A range of a version lies within it, and was there.
     if status == StatusCode::PRECONDITION_FAILED || is_part && matches!(status.as_u16(), 404 | 410 | 416) {
-        return Failure::Changed { host: host.to_owned() };
+        return RemoteFailure::Changed { host: host.to_owned() };
     }
     let headers = response.headers();
     let retry_after = text(headers, RETRY_AFTER).and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
@@ -271,7 +314,7 @@ pub(super) async fn refusal(host: &str, response: HttpResponse, is_part: bool) -
         None => code_in(&beginning(response).await),
     };
     let code = code.filter(|code| code.len() <= 64 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-    Failure::Status { host: host.to_owned(), status: status.as_u16(), code, hint: None, retry_after, region }
+    RemoteFailure::Status { host: host.to_owned(), status: status.as_u16(), code, hint: None, retry_after, region }
 }
 
 /// The first bytes of an answer, as far as they come soon.
@@ -308,21 +351,21 @@ pub(super) fn cause(error: &dyn Error) -> String {
 
 /// Cuts queries off the addresses in a text, for they may be signatures.
 fn without_queries(text: &str) -> String {
-    let cut = |word: &str| match word.split_once('?') {
+    let words = text.split(' ').map(|word| match word.split_once('?') {
         Some((before, _)) if before.contains('/') => format!("{before}?…"),
         _ => word.to_owned(),
-    };
-    text.split(' ').map(cut).collect::<Vec<_>>().join(" ")
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
-impl HttpConnector for Line {
+impl HttpConnector for HttpLine {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(self.clone()))
     }
 }
 
 /// Requests of `object_store`. Those for credentials expect nothing.
-impl HttpService for Line {
+impl HttpService for HttpLine {
     fn call<'me, 'out>(
         &'me self,
         request: HttpRequest,
@@ -332,29 +375,34 @@ impl HttpService for Line {
         Self: 'out,
     {
         Box::pin(async move {
-            match request.extensions().get::<Expected>().cloned() {
-                None => self.credentials.call(request).await,
-                // `object_store` shall not ask again by itself.
-                Some(expected) => self
-                    .send_and_check(request, &expected)
-                    .await
-                    .map_err(|failure| HttpError::new(HttpErrorKind::Unknown, failure)),
+            match request.extensions().get::<ExpectedAnswer>().cloned() {
+                None => self.credentials(is_secure(&request)).map_err(final_error)?.call(request).await,
+                Some(expected) => self.send_and_check(request, &expected).await.map_err(final_error),
             }
         })
     }
 }
 
+fn is_secure(request: &HttpRequest) -> bool {
+    request.uri().scheme_str() == Some("https")
+}
+
+/// A failure after which `object_store` does not ask again by itself.
+fn final_error(failure: RemoteFailure) -> HttpError {
+    HttpError::new(HttpErrorKind::Unknown, failure)
+}
+
 /// The failure behind an error of `object_store`.
-pub(super) fn failure_in(host: &str, error: &object_store::Error) -> Failure {
+pub(super) fn failure_in(host: &str, error: &object_store::Error) -> RemoteFailure {
     let mut next: Option<&dyn Error> = Some(error);
     while let Some(error) = next {
-        if let Some(failure) = error.downcast_ref::<Failure>() {
+        if let Some(failure) = error.downcast_ref::<RemoteFailure>() {
             return failure.clone();
         }
         next = error.source();
     }
-    Failure::answer(host, cause(error))
+    RemoteFailure::answer(host, cause(error))
 }
 
 /// The bytes of an answer.
-pub(super) type Body = BoxStream<'static, Result<Bytes, Failure>>;
+pub(super) type AnswerBody = BoxStream<'static, Result<Bytes, RemoteFailure>>;

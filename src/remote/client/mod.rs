@@ -31,11 +31,11 @@ use reqwest::Url;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use address::{BucketName, Place, check_line};
+use address::{AddressPlace, BucketName, check_line};
 use bucket::Bucket;
-use line::{Facts, Line, Requests};
-use object::Object;
-use reading::{FEW, Forget, Patience, Version};
+use line::{HttpLine, ObjectFacts, RequestCounts};
+use object::AnyObject;
+use reading::{FEW, Forget, ObjectClient, RetryPatience};
 use web::WebObject;
 
 use super::fetch::{FetchSettings, Fetcher, Fetching};
@@ -45,7 +45,7 @@ use crate::source::{SourceKind, SourceStat, Stamp};
 use crate::store::Budget;
 
 pub use address::Address;
-pub use failure::Failure;
+pub use failure::RemoteFailure;
 
 /// Longest wait for a look at what was known before. After it, the answer known before serves on.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
@@ -64,25 +64,25 @@ struct Inner {
     options: RemoteOptions,
     budget: Budget,
     fetching: OnceLock<Arc<Fetching>>,
-    line: OnceLock<Line>,
-    requests: Arc<Requests>,
+    line: HttpLine,
+    requests: Arc<RequestCounts>,
     buckets: Mutex<HashMap<BucketName, Arc<Bucket>>>,
     known: Mutex<HashMap<PathBuf, Known>>,
     lists: Mutex<HashMap<PathBuf, KnownList>>,
     me: Weak<Inner>,
 }
 
-/// What was at an address when it was looked at.
+/// The version that was at an address when it was looked at.
 struct Known {
-    object: Object,
+    object: AnyObject,
     /// `None`: it is gone.
-    facts: Option<Facts>,
+    facts: Option<ObjectFacts>,
     due: Instant,
     /// The folder whose list tells it.
     folder: Option<PathBuf>,
 }
 
-/// What was in a folder when it was listed.
+/// The members of a folder when it was listed.
 struct KnownList {
     listed: Arc<Vec<Listed>>,
     due: Instant,
@@ -93,22 +93,24 @@ impl Store {
     /// from `budget`.
     ///
     /// # Errors
-    /// [`Failure::Setting`] where an option says something that cannot be done.
-    pub fn new(options: RemoteOptions, budget: &Budget) -> Result<Self, Failure> {
+    /// [`RemoteFailure::Setting`] where an option says something that cannot be done.
+    pub fn new(options: RemoteOptions, budget: &Budget) -> Result<Self, RemoteFailure> {
         if let Some(endpoint) = &options.endpoint {
-            let wrong = |reason: String| Failure::Setting(format!("--endpoint: {reason}"));
+            let wrong = |reason: String| RemoteFailure::Setting(format!("--endpoint: {reason}"));
             let url = Url::parse(endpoint).map_err(|error| wrong(error.to_string()))?;
             check_line(&url, options.plain_http).map_err(|failure| wrong(failure.to_string()))?;
             if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
                 return Err(wrong("user and query may be secrets, and this is shown".to_owned()));
             }
         }
+        let requests: Arc<RequestCounts> = Arc::default();
+        let line = HttpLine::new(&options, requests.clone());
         Ok(Self(Arc::new_cyclic(|me| Inner {
             options,
             budget: budget.clone(),
             fetching: OnceLock::new(),
-            line: OnceLock::new(),
-            requests: Arc::default(),
+            line,
+            requests,
             buckets: Mutex::default(),
             known: Mutex::default(),
             lists: Mutex::default(),
@@ -147,7 +149,7 @@ impl Store {
         };
         let (stat, forget): (_, Weak<dyn Forget>) = (stat(&object, &facts), inner.me.clone());
         let (deadline, requests) = (inner.options.network_deadline, inner.requests.clone());
-        let version = Version { address: address.to_owned(), object, facts, deadline, requests, forget };
+        let version = ObjectClient { address: address.to_owned(), object, facts, deadline, requests, forget };
         Ok((Arc::new(version), stat))
     }
 }
@@ -170,14 +172,14 @@ impl ObjectStore for Store {
                 return found.ok_or_else(|| io::ErrorKind::NotFound.into());
             }
         }
-        let parsed = inner.address(address).map_err(Failure::io)?;
-        if let (true, Place::Bucket(name, key)) = (parsed.is_folder(), &parsed.place) {
+        let parsed = inner.address(address).map_err(RemoteFailure::io)?;
+        if let (true, AddressPlace::Bucket(name, key)) = (parsed.is_folder(), &parsed.place) {
             return Ok(folder_stat(name, key));
         }
         let runtime = runtime::handle()?;
-        let object = inner.object(address).map_err(Failure::io)?;
+        let object = inner.object(address).map_err(RemoteFailure::io)?;
         let found = runtime::wait(&runtime, inner.look(address, &object), &Interrupt::new());
-        let facts = found.map_err(|_| io::ErrorKind::Interrupted)?.map_err(Failure::io)?;
+        let facts = found.map_err(|_| io::ErrorKind::Interrupted)?.map_err(RemoteFailure::io)?;
         Ok(stat(&object, &facts))
     }
 
@@ -223,10 +225,12 @@ impl ObjectStore for Store {
 
 impl Inner {
     /// The address in its whole form.
-    fn address(&self, shown: &Path) -> Result<Address, Failure> {
+    fn address(&self, shown: &Path) -> Result<Address, RemoteFailure> {
         let text = match self.options.signed.get(shown) {
             Some(whole) => whole,
-            None => shown.to_str().ok_or_else(|| Failure::Setting("no address: it is not in UTF-8".to_owned()))?,
+            None => {
+                shown.to_str().ok_or_else(|| RemoteFailure::Setting("no address: it is not in UTF-8".to_owned()))?
+            }
         };
         Address::parse(text, &self.options)
     }
@@ -240,45 +244,36 @@ impl Inner {
         Ok(self.fetching.get_or_init(|| new))
     }
 
-    fn line(&self) -> Result<&Line, Failure> {
-        if let Some(line) = self.line.get() {
-            return Ok(line);
-        }
-        let line = Line::new(&self.options, self.requests.clone())?;
-        Ok(self.line.get_or_init(|| line))
-    }
-
-    fn bucket(&self, name: BucketName) -> Result<Arc<Bucket>, Failure> {
-        let line = self.line()?;
+    fn bucket(&self, name: BucketName) -> Arc<Bucket> {
         let mut buckets = self.buckets.lock();
         let bucket = buckets
             .entry(name)
-            .or_insert_with_key(|name| Arc::new(Bucket::new(name.clone(), self.options.clone(), line.clone())));
-        Ok(bucket.clone())
+            .or_insert_with_key(|name| Arc::new(Bucket::new(name.clone(), self.options.clone(), self.line.clone())));
+        bucket.clone()
     }
 
     /// The object at an address, which need not be there.
-    fn object(&self, address: &Path) -> Result<Object, Failure> {
+    fn object(&self, address: &Path) -> Result<AnyObject, RemoteFailure> {
         if let Some(known) = self.known.lock().get(address) {
             return Ok(known.object.clone());
         }
         let parsed = self.address(address)?;
         if parsed.is_folder() {
-            return Err(Failure::Setting("is the address of a folder".to_owned()));
+            return Err(RemoteFailure::Setting("is the address of a folder".to_owned()));
         }
         match parsed.place {
-            Place::Bucket(name, key) => Ok(Object::InBucket(self.bucket(name)?, key)),
-            Place::Web(url) => {
-                let line = self.line()?;
-                Ok(Object::OnWeb(line.clone(), WebObject::new(line, &url, self.options.plain_http)?))
+            AddressPlace::Bucket(name, key) => Ok(AnyObject::InBucket(self.bucket(name), key)),
+            AddressPlace::Web(url) => {
+                let object = WebObject::new(&self.line, &url, self.options.plain_http)?;
+                Ok(AnyObject::OnWeb(self.line.clone(), object))
             }
         }
     }
 
     /// Looks which version is at an address, and remembers it. After an error, nothing is remembered; what was there
     /// before is gone only where the store says so.
-    async fn look(&self, address: &Path, object: &Object) -> Result<Facts, Failure> {
-        let patience = Patience::new(self.options.network_deadline, FEW);
+    async fn look(&self, address: &Path, object: &AnyObject) -> Result<ObjectFacts, RemoteFailure> {
+        let patience = RetryPatience::new(self.options.network_deadline, FEW);
         let trust_mtime = self.options.trust_mtime;
         let found = patience.ask(&object.host(), &self.requests, || object.head(trust_mtime)).await;
         let mut known = self.known.lock();
@@ -290,24 +285,27 @@ impl Inner {
                 let new = Known { object: object.clone(), facts: Some(facts.clone()), due, folder: None };
                 known.insert(address.to_owned(), new);
             }
-            (Err(Failure::Status { status: 404 | 410, .. }), Some(known)) => (known.facts, known.due) = (None, due),
+            (Err(RemoteFailure::Status { status: 404 | 410, .. }), Some(known)) => {
+                (known.facts, known.due) = (None, due)
+            }
             (Err(_), _) => {}
         }
         found
     }
 
     /// Lists a folder, and remembers the versions of its objects.
-    async fn look_into(&self, folder: &Path) -> Result<Arc<Vec<Listed>>, Failure> {
-        let Place::Bucket(name, prefix) = self.address(folder)?.place else { return Err(Failure::NoLists) };
-        let bucket = self.bucket(name.clone())?;
+    async fn look_into(&self, folder: &Path) -> Result<Arc<Vec<Listed>>, RemoteFailure> {
+        let AddressPlace::Bucket(name, prefix) = self.address(folder)?.place else {
+            return Err(RemoteFailure::NoLists);
+        };
+        let bucket = self.bucket(name.clone());
         let mut listed = Vec::new();
         let mut objects = HashMap::new();
         let due = Instant::now() + self.options.revalidate;
         let mut next = None;
         loop {
-            let patience = Patience::new(self.options.network_deadline, FEW);
-            let ask = || bucket.list(&prefix, next.clone());
-            let page = patience.ask(bucket.host(), &self.requests, ask).await?;
+            let patience = RetryPatience::new(self.options.network_deadline, FEW);
+            let page = patience.ask(bucket.host(), &self.requests, || bucket.list(&prefix, next.clone())).await?;
             // A store may name the folder itself, without its slash.
             let below = |key: &str| key.strip_prefix(&prefix).filter(|name| !name.is_empty()).map(BString::from);
             let folders = page
@@ -317,7 +315,7 @@ impl Inner {
             listed.extend(folders);
             for (key, facts, is_sure) in page.objects {
                 let Some(name) = below(&key) else { continue };
-                let object = Object::InBucket(bucket.clone(), key);
+                let object = AnyObject::InBucket(bucket.clone(), key);
                 listed.push(Listed { stat: stat(&object, &facts), name: name.clone() });
                 // The others are refused when they are opened.
                 if is_sure {
@@ -326,7 +324,7 @@ impl Inner {
                 }
             }
             if listed.len() > MOST_LISTED {
-                return Err(Failure::answer(
+                return Err(RemoteFailure::answer(
                     bucket.host(),
                     format!("has more than {MOST_LISTED} entries in this folder"),
                 ));
@@ -381,16 +379,15 @@ impl Inner {
 }
 
 impl Known {
-    fn found(&self) -> Option<(Object, Facts)> {
+    fn found(&self) -> Option<(AnyObject, ObjectFacts)> {
         Some((self.object.clone(), self.facts.clone()?))
     }
 }
 
 impl Forget for Inner {
-    fn forget(&self, version: &Version) {
+    fn forget(&self, version: &ObjectClient) {
         let mut known = self.known.lock();
-        let is_this = |known: &Known| known.facts.as_ref() == Some(&version.facts);
-        if known.get(&version.address).is_some_and(is_this)
+        if known.get(&version.address).is_some_and(|known| known.facts.as_ref() == Some(&version.facts))
             && let Some(folder) = known.remove(&version.address).and_then(|known| known.folder)
         {
             self.lists.lock().remove(&folder);
@@ -403,13 +400,13 @@ fn threads(address: &Path) -> Result<Handle, source::Error> {
     runtime::handle().map_err(|error| source::Error::Io { path: address.to_owned(), error })
 }
 
-/// What is said of a version of an object.
-fn stat(object: &Object, facts: &Facts) -> SourceStat {
+/// Identity and times of a version of an object.
+fn stat(object: &AnyObject, facts: &ObjectFacts) -> SourceStat {
     let stamp = Stamp { times: [facts.time(); 3], mode: 0o444 };
     SourceStat { kind: SourceKind::File, identity: object.identity(facts), stamp }
 }
 
-/// What is said of a folder, which is only the common beginning of keys.
+/// Identity and times of a folder, which is only the common beginning of keys.
 fn folder_stat(bucket: &BucketName, key: &str) -> SourceStat {
     let version = ObjectVersion::Version(String::new());
     let identity = Identity::of_object(&format!("{:?}", bucket.provider), &bucket.bucket, key, &version, 0);

@@ -4,19 +4,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::bucket::Bucket;
-use super::failure::Failure;
-use super::line::{Body, Facts, Line};
+use super::failure::RemoteFailure;
+use super::line::{AnswerBody, HttpLine, ObjectFacts};
 use super::web::WebObject;
 use crate::source::Identity;
 
 /// An object of a bucket or of a web server.
 #[derive(Clone)]
-pub(super) enum Object {
+pub(super) enum AnyObject {
     InBucket(Arc<Bucket>, String),
-    OnWeb(Line, WebObject),
+    OnWeb(HttpLine, WebObject),
 }
 
-impl Object {
+impl AnyObject {
     /// The server, for messages.
     pub fn host(&self) -> String {
         match self {
@@ -26,7 +26,7 @@ impl Object {
     }
 
     /// Asks for size and version of the object.
-    pub async fn head(&self, trust_mtime: bool) -> Result<Facts, Failure> {
+    pub async fn head(&self, trust_mtime: bool) -> Result<ObjectFacts, RemoteFailure> {
         match self {
             Self::InBucket(bucket, key) => bucket.head(key).await,
             Self::OnWeb(line, object) => object.head(line, trust_mtime).await,
@@ -34,7 +34,7 @@ impl Object {
     }
 
     /// Asks for a range of a version.
-    pub async fn get(&self, range: &Range<u64>, facts: &Facts) -> Result<Body, Failure> {
+    pub async fn get(&self, range: &Range<u64>, facts: &ObjectFacts) -> Result<AnswerBody, RemoteFailure> {
         match self {
             Self::InBucket(bucket, key) => bucket.get(key, range, facts).await,
             Self::OnWeb(line, object) => object.get(line, range, facts).await,
@@ -42,7 +42,7 @@ impl Object {
     }
 
     /// The identity of a version. The bucket was asked before.
-    pub fn identity(&self, facts: &Facts) -> Identity {
+    pub fn identity(&self, facts: &ObjectFacts) -> Identity {
         match self {
             Self::InBucket(bucket, key) => facts.identity(bucket.endpoint(), bucket.name(), key),
             Self::OnWeb(_, object) => {

@@ -18,20 +18,20 @@ use object_store::aws::AwsCredential;
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
-use super::failure::Failure;
+use super::failure::RemoteFailure;
 
 /// Credentials of a process are asked for anew so long before they expire.
 const BEFORE_END: Duration = Duration::from_secs(300);
 
 /// A profile of the user.
 #[derive(Debug, Default)]
-pub(super) struct Profile {
+pub(super) struct AwsProfile {
     name: String,
     settings: BTreeMap<String, String>,
 }
 
 /// Where credentials come from.
-pub(super) enum Source {
+pub(super) enum KeySource {
     Keys(AwsCredential),
     Process(ProcessCredentials),
     /// From a way that hepfs does not know, in words.
@@ -39,9 +39,9 @@ pub(super) enum Source {
     None,
 }
 
-impl Profile {
+impl AwsProfile {
     /// Reads the profile of a name. `None`: that of `AWS_PROFILE`, or `default`, which need not be there.
-    pub fn load(name: Option<&str>) -> Result<Self, Failure> {
+    pub fn load(name: Option<&str>) -> Result<Self, RemoteFailure> {
         let of_environment = env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
         let named = name.map(str::to_owned).or(of_environment);
         let name = named.clone().unwrap_or_else(|| "default".to_owned());
@@ -49,7 +49,7 @@ impl Profile {
         let mut settings = read("AWS_CONFIG_FILE", "config", &in_config)?;
         settings.extend(read("AWS_SHARED_CREDENTIALS_FILE", "credentials", &name)?);
         if named.is_some() && settings.is_empty() {
-            return Err(Failure::Setting(format!("no profile {name} in the files of the AWS command line")));
+            return Err(RemoteFailure::Setting(format!("no profile {name} in the files of the AWS command line")));
         }
         Ok(Self { name, settings })
     }
@@ -60,14 +60,14 @@ impl Profile {
     }
 
     /// Where its credentials come from.
-    pub fn credentials(&self) -> Source {
+    pub fn credentials(&self) -> KeySource {
         if let (Some(key), Some(secret)) = (self.get("aws_access_key_id"), self.get("aws_secret_access_key")) {
             let token = self.get("aws_session_token").map(str::to_owned);
-            return Source::Keys(AwsCredential { key_id: key.to_owned(), secret_key: secret.to_owned(), token });
+            return KeySource::Keys(AwsCredential { key_id: key.to_owned(), secret_key: secret.to_owned(), token });
         }
         if let Some(command) = self.get("credential_process") {
             let command = words(command);
-            return Source::Process(ProcessCredentials {
+            return KeySource::Process(ProcessCredentials {
                 profile: self.name.clone(),
                 command,
                 known: Mutex::default(),
@@ -75,18 +75,18 @@ impl Profile {
         }
         let ways = ["role_arn", "sso_session", "sso_start_url", "login_session"];
         match ways.into_iter().find(|way| self.get(way).is_some()) {
-            Some(way) => Source::Unknown(format!(
+            Some(way) => KeySource::Unknown(format!(
                 "profile {name} has {way}, for which hepfs cannot get credentials; another profile can have \
                  `credential_process = aws configure export-credentials --profile {name}`",
                 name = self.name
             )),
-            None => Source::None,
+            None => KeySource::None,
         }
     }
 }
 
 /// The section of a name in a file of the AWS command line; empty: there is none.
-fn read(variable: &str, file: &str, section: &str) -> Result<BTreeMap<String, String>, Failure> {
+fn read(variable: &str, file: &str, section: &str) -> Result<BTreeMap<String, String>, RemoteFailure> {
     let path = match env::var_os(variable) {
         Some(path) => PathBuf::from(path),
         None => dirs::home_dir().unwrap_or_default().join(".aws").join(file),
@@ -96,7 +96,7 @@ fn read(variable: &str, file: &str, section: &str) -> Result<BTreeMap<String, St
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok(BTreeMap::new())
         }
-        Err(error) => Err(Failure::Setting(format!("{}: {error}", path.display()))),
+        Err(error) => Err(RemoteFailure::Setting(format!("{}: {error}", path.display()))),
     }
 }
 
@@ -159,7 +159,7 @@ struct Said {
 }
 
 impl ProcessCredentials {
-    async fn get(&self) -> Result<Arc<AwsCredential>, Failure> {
+    async fn get(&self) -> Result<Arc<AwsCredential>, RemoteFailure> {
         let mut known = self.known.lock().await;
         let soon = SystemTime::now() + BEFORE_END;
         if let Some((credential, end)) = &*known
@@ -167,8 +167,9 @@ impl ProcessCredentials {
         {
             return Ok(credential.clone());
         }
-        let failed =
-            |reason: String| Failure::Credentials(format!("credential_process of profile {}: {reason}", self.profile));
+        let failed = |reason: String| {
+            RemoteFailure::Credentials(format!("credential_process of profile {}: {reason}", self.profile))
+        };
         let (program, arguments) = self.command.split_first().ok_or_else(|| failed("it is empty".to_owned()))?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null());

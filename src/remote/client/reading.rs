@@ -11,9 +11,9 @@ use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt, try_unfold};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::failure::Failure;
-use super::line::{Body, Facts, Requests};
-use super::object::Object;
+use super::failure::RemoteFailure;
+use super::line::{AnswerBody, ObjectFacts, RequestCounts};
+use super::object::AnyObject;
 use crate::remote::RangeClient;
 use crate::source;
 
@@ -25,7 +25,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub(super) const FEW: u32 = 4;
 
 /// When to ask again, and when to give up.
-pub(super) struct Patience {
+pub(super) struct RetryPatience {
     deadline: Duration,
     most: u32,
     /// When the last byte came.
@@ -33,8 +33,8 @@ pub(super) struct Patience {
     failures: u32,
 }
 
-impl Patience {
-    /// Patience for so many failures in a row, and for so long without a byte.
+impl RetryPatience {
+    /// RetryPatience for so many failures in a row, and for so long without a byte.
     pub fn new(deadline: Duration, most: u32) -> Self {
         Self { deadline, most, last: Instant::now(), failures: 0 }
     }
@@ -45,18 +45,20 @@ impl Patience {
     }
 
     /// Waits for a step of an answer. After half of the deadline without a byte, another connection is worth a try.
-    async fn step<T>(&self, host: &str, step: impl Future<Output = T>) -> Result<T, Failure> {
+    async fn step<T>(&self, host: &str, step: impl Future<Output = T>) -> Result<T, RemoteFailure> {
         let until = (Instant::now() + self.deadline / 2).min(self.last + self.deadline);
-        timeout_at(until, step).await.map_err(|_| Failure::Silent { host: host.to_owned(), time: self.last.elapsed() })
+        timeout_at(until, step)
+            .await
+            .map_err(|_| RemoteFailure::Silent { host: host.to_owned(), time: self.last.elapsed() })
     }
 
     /// Waits before the same is asked again.
     ///
     /// # Errors
     /// The failure, where it is final, or the wait would be too long.
-    async fn wait(&mut self, failure: Failure) -> Result<(), Failure> {
+    async fn wait(&mut self, failure: RemoteFailure) -> Result<(), RemoteFailure> {
         self.failures += 1;
-        let asked = if let Failure::Status { retry_after, .. } = &failure { *retry_after } else { None };
+        let asked = if let RemoteFailure::Status { retry_after, .. } = &failure { *retry_after } else { None };
         let longest = (FIRST_WAIT * (1 << self.failures.min(7)) / 2).min(LONGEST_WAIT);
         // Clients that failed together shall not return together.
         let part = RandomState::new().hash_one(self.failures) % 512;
@@ -69,12 +71,12 @@ impl Patience {
     }
 
     /// Asks until there is an answer, or a failure that is final.
-    pub async fn ask<T, F: Future<Output = Result<T, Failure>>>(
+    pub async fn ask<T, F: Future<Output = Result<T, RemoteFailure>>>(
         mut self,
         host: &str,
-        requests: &Requests,
+        requests: &RequestCounts,
         mut ask: impl FnMut() -> F,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, RemoteFailure> {
         loop {
             match self.step(host, ask()).await.flatten() {
                 Ok(answer) => return Ok(answer),
@@ -87,12 +89,12 @@ impl Patience {
 
 /// One version of an object, asked for by ranges.
 #[derive(Clone)]
-pub(super) struct Version {
+pub(super) struct ObjectClient {
     pub address: PathBuf,
-    pub object: Object,
-    pub facts: Facts,
+    pub object: AnyObject,
+    pub facts: ObjectFacts,
     pub deadline: Duration,
-    pub requests: Arc<Requests>,
+    pub requests: Arc<RequestCounts>,
     /// Whom to tell that the store has another version.
     pub forget: Weak<dyn Forget>,
 }
@@ -100,25 +102,28 @@ pub(super) struct Version {
 /// Forgets an answer about the version at an address.
 pub(super) trait Forget: Send + Sync {
     /// Forgets that this version is there.
-    fn forget(&self, version: &Version);
+    fn forget(&self, version: &ObjectClient);
 }
 
-impl std::fmt::Debug for Version {
+impl std::fmt::Debug for ObjectClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Version").field("address", &self.address).field("facts", &self.facts).finish_non_exhaustive()
+        f.debug_struct("ObjectClient")
+            .field("address", &self.address)
+            .field("facts", &self.facts)
+            .finish_non_exhaustive()
     }
 }
 
-impl RangeClient for Version {
+impl RangeClient for ObjectClient {
     fn get(&self, range: Range<u64>) -> BoxStream<'static, Result<Bytes, source::Error>> {
-        let patience = Patience::new(self.deadline, u32::MAX);
+        let patience = RetryPatience::new(self.deadline, u32::MAX);
         let reading = Reading { version: self.clone(), left: range, body: None, patience };
         let stream =
             try_unfold(reading, |mut reading| async move { Ok(reading.next().await?.map(|bytes| (bytes, reading))) });
         let version = self.clone();
         let stream = stream.map(move |bytes| {
-            bytes.map_err(|failure: Failure| {
-                if let (Failure::Changed { .. }, Some(store)) = (&failure, version.forget.upgrade()) {
+            bytes.map_err(|failure: RemoteFailure| {
+                if let (RemoteFailure::Changed { .. }, Some(store)) = (&failure, version.forget.upgrade()) {
                     store.forget(&version);
                 }
                 failure.at(&version.address)
@@ -130,15 +135,15 @@ impl RangeClient for Version {
 
 /// A range on its way.
 struct Reading {
-    version: Version,
+    version: ObjectClient,
     left: Range<u64>,
-    body: Option<Body>,
-    patience: Patience,
+    body: Option<AnswerBody>,
+    patience: RetryPatience,
 }
 
 impl Reading {
     /// The next bytes; `None`: all have come.
-    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+    async fn next(&mut self) -> Result<Option<Bytes>, RemoteFailure> {
         while !self.left.is_empty() {
             match self.step().await {
                 Ok(bytes) if bytes.is_empty() => {}
@@ -158,7 +163,7 @@ impl Reading {
     }
 
     /// Asks for what is left, or waits for the next bytes of the answer.
-    async fn step(&mut self) -> Result<Bytes, Failure> {
+    async fn step(&mut self) -> Result<Bytes, RemoteFailure> {
         let host = self.version.object.host();
         let Some(body) = &mut self.body else {
             let asked = self.version.object.get(&self.left, &self.version.facts);
@@ -166,9 +171,9 @@ impl Reading {
             return Ok(Bytes::new());
         };
         match self.patience.step(&host, body.next()).await? {
-            None => Err(Failure::Network { host, reason: "the answer ended early".to_owned() }),
+            None => Err(RemoteFailure::Network { host, reason: "the answer ended early".to_owned() }),
             Some(Ok(bytes)) if bytes.len() as u64 > self.left.end - self.left.start => {
-                Err(Failure::answer(&host, "sends more bytes than were asked for"))
+                Err(RemoteFailure::answer(&host, "sends more bytes than were asked for"))
             }
             Some(answer) => answer,
         }
@@ -179,16 +184,16 @@ impl Reading {
 mod tests {
     use super::*;
 
-    fn status(status: u16, seconds: Option<u64>) -> Failure {
+    fn status(status: u16, seconds: Option<u64>) -> RemoteFailure {
         let retry_after = seconds.map(Duration::from_secs);
-        Failure::Status { host: "h".into(), status, code: None, hint: None, retry_after, region: None }
+        RemoteFailure::Status { host: "h".into(), status, code: None, hint: None, retry_after, region: None }
     }
 
     #[test]
     fn patience_waits_longer_each_time_and_ends() {
         let runtime = crate::remote::runtime::handle().unwrap();
         runtime.block_on(async {
-            let mut patience = Patience::new(Duration::from_secs(60), 4);
+            let mut patience = RetryPatience::new(Duration::from_secs(60), 4);
             for (least, most) in [(50, 100), (100, 200), (200, 400)] {
                 let begun = Instant::now();
                 patience.wait(status(503, None)).await.unwrap();

@@ -10,8 +10,10 @@ use reqwest::header::{AUTHORIZATION, CONTENT_RANGE, HeaderValue, IF_MATCH, IF_UN
 use reqwest::{Method, StatusCode, Url};
 
 use super::address::{check_line, host};
-use super::failure::Failure;
-use super::line::{Body, Facts, Line, Version, beginning, cause, check_encoding, check_part, refusal, text, whole};
+use super::failure::RemoteFailure;
+use super::line::{
+    AnswerBody, HttpLine, ObjectFacts, Validator, beginning, cause, check_encoding, check_part, refusal, text, whole,
+};
 
 /// Most redirects that one request follows.
 const MOST_REDIRECTS: usize = 5;
@@ -50,7 +52,7 @@ struct Inner {
 }
 
 impl WebObject {
-    pub fn new(line: &Line, url: &Url, plain_http: bool) -> Result<Self, Failure> {
+    pub fn new(line: &HttpLine, url: &Url, plain_http: bool) -> Result<Self, RemoteFailure> {
         let (first, authorization) = line.without_user(url)?;
         Ok(Self(Arc::new(Inner { first, authorization, plain_http, target: Mutex::default() })))
     }
@@ -75,7 +77,7 @@ impl WebObject {
 
     /// Asks for the first byte, so that the answer says, besides size and tag, whether the server answers ranges. A
     /// signature for reading would not serve for HEAD.
-    pub async fn head(&self, line: &Line, trust_mtime: bool) -> Result<Facts, Failure> {
+    pub async fn head(&self, line: &HttpLine, trust_mtime: bool) -> Result<ObjectFacts, RemoteFailure> {
         let (host, response) = self.ask(line, self.0.first.clone(), &(0..1), None).await?;
         let headers = response.headers();
         check_encoding(&host, headers)?;
@@ -87,20 +89,25 @@ impl WebObject {
             _ => return Err(refusal(&host, response, false).await),
         };
         let size = size.and_then(|size| size.parse().ok());
-        let size = size.ok_or_else(|| Failure::answer(&host, "does not tell the size of the object"))?;
-        let facts = Facts::told(&host, size, headers, trust_mtime)?;
+        let size = size.ok_or_else(|| RemoteFailure::answer(&host, "does not tell the size of the object"))?;
+        let facts = ObjectFacts::told(&host, size, headers, trust_mtime)?;
         // A connection whose answer was read to its end serves for the next request.
         beginning(response).await;
         Ok(facts)
     }
 
     /// Asks for a range of a version.
-    pub async fn get(&self, line: &Line, range: &Range<u64>, facts: &Facts) -> Result<Body, Failure> {
+    pub async fn get(
+        &self,
+        line: &HttpLine,
+        range: &Range<u64>,
+        facts: &ObjectFacts,
+    ) -> Result<AnswerBody, RemoteFailure> {
         let target = self.0.target.lock().clone();
         if let Some(target) = target {
             match self.get_at(line, target, range, facts).await {
                 // A signature has expired, or it was gone before: the first address leads to a new one.
-                Err(Failure::Status { status: 400 | 401 | 403 | 404 | 410, .. } | Failure::Setting(_)) => {
+                Err(RemoteFailure::Status { status: 400 | 401 | 403 | 404 | 410, .. } | RemoteFailure::Setting(_)) => {
                     *self.0.target.lock() = None;
                 }
                 answer => return answer,
@@ -109,7 +116,13 @@ impl WebObject {
         self.get_at(line, self.0.first.clone(), range, facts).await
     }
 
-    async fn get_at(&self, line: &Line, url: Url, range: &Range<u64>, facts: &Facts) -> Result<Body, Failure> {
+    async fn get_at(
+        &self,
+        line: &HttpLine,
+        url: Url,
+        range: &Range<u64>,
+        facts: &ObjectFacts,
+    ) -> Result<AnswerBody, RemoteFailure> {
         let is_first = url == self.0.first;
         let (host, response) = self.ask(line, url, range, Some(&facts.version)).await?;
         if !response.status().is_success() {
@@ -119,37 +132,40 @@ impl WebObject {
         check_part(&host, response.status(), response.headers(), (range, facts.size, &facts.version))?;
         let body = response.into_body().bytes_stream();
         Ok(body
-            .map(move |bytes| bytes.map_err(|error| Failure::Network { host: host.clone(), reason: cause(&error) }))
+            .map(move |bytes| {
+                bytes.map_err(|error| RemoteFailure::Network { host: host.clone(), reason: cause(&error) })
+            })
             .boxed())
     }
 
     /// Sends a request, and follows redirects. Gives the host that answered, too.
     async fn ask(
         &self,
-        line: &Line,
+        line: &HttpLine,
         from: Url,
         range: &Range<u64>,
-        version: Option<&Version>,
-    ) -> Result<(String, HttpResponse), Failure> {
+        version: Option<&Validator>,
+    ) -> Result<(String, HttpResponse), RemoteFailure> {
         let mut url = from;
         for _ in 0..=MOST_REDIRECTS {
             let host = host(&url);
             let mut request = HttpRequest::new(HttpRequestBody::empty());
             *request.method_mut() = Method::GET;
-            *request.uri_mut() = url.as_str().parse().map_err(|_| Failure::answer(&host, "no address to ask"))?;
+            *request.uri_mut() = url.as_str().parse().map_err(|_| RemoteFailure::answer(&host, "no address to ask"))?;
             let headers = request.headers_mut();
             let value = |text: &str| {
-                HeaderValue::from_str(text).map_err(|_| Failure::answer(&host, "its entity tag cannot be sent back"))
+                HeaderValue::from_str(text)
+                    .map_err(|_| RemoteFailure::answer(&host, "its entity tag cannot be sent back"))
             };
             headers.insert(RANGE, value(&format!("bytes={}-{}", range.start, range.end - 1))?);
             match version {
-                Some(Version::Tag(tag)) => _ = headers.insert(IF_MATCH, value(tag)?),
-                Some(Version::Modified(seconds)) => {
+                Some(Validator::Tag(tag)) => _ = headers.insert(IF_MATCH, value(tag)?),
+                Some(Validator::Modified(seconds)) => {
                     let time = chrono::DateTime::from_timestamp(*seconds, 0).unwrap_or_default();
                     let time = time.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
                     headers.insert(IF_UNMODIFIED_SINCE, value(&time)?);
                 }
-                Some(Version::Number(_)) | None => {}
+                Some(Validator::Number(_)) | None => {}
             }
             // For the server to which it was given, and no other.
             if url.origin() == self.0.first.origin()
@@ -167,15 +183,15 @@ impl WebObject {
             };
             url = target(&host, &url, &location, self.0.plain_http)?;
         }
-        Err(Failure::answer(&host(&url), format!("redirects more than {MOST_REDIRECTS} times")))
+        Err(RemoteFailure::answer(&host(&url), format!("redirects more than {MOST_REDIRECTS} times")))
     }
 }
 
 /// Where a redirect leads. It may not leave a line that nobody can read.
-fn target(host: &str, from: &Url, location: &str, plain_http: bool) -> Result<Url, Failure> {
-    let url = from.join(location).map_err(|_| Failure::answer(host, "redirects to no address"))?;
+fn target(host: &str, from: &Url, location: &str, plain_http: bool) -> Result<Url, RemoteFailure> {
+    let url = from.join(location).map_err(|_| RemoteFailure::answer(host, "redirects to no address"))?;
     if from.scheme() == "https" && url.scheme() != "https" {
-        return Err(Failure::answer(host, "redirects from https to an open line"));
+        return Err(RemoteFailure::answer(host, "redirects from https to an open line"));
     }
     check_line(&url, plain_http)?;
     Ok(url)
@@ -214,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_new_signature_is_no_other_object() {
-        let line = Line::new(&RemoteOptions::default(), Arc::default()).unwrap();
+        let line = HttpLine::new(&RemoteOptions::default(), Arc::default());
         let place = |text: &str| WebObject::new(&line, &url(text), false).unwrap().place();
         let plain = ("https://h.example".to_owned(), "/a.h5?id=1".to_owned());
         for text in [
