@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::patience::{IMPATIENT, Patience, STRIKES};
 use super::pool::{self, GLANCE};
 use super::process::{Gone, Heard, SourceAccess, Worker};
-use super::scout::scout;
+use super::scout::{Siblings, scout};
 use crate::catalogue::{ChunkMap, Elements, FileInfo, Group, ObjectId};
 use crate::h5::error::Error;
 use crate::h5::options::Options;
@@ -56,6 +56,8 @@ pub(super) struct ClientState {
     pub info: Option<FileInfo>,
     /// The catalogue of a simple file, until it is taken or a worker runs.
     pub simple: Option<PrefetchedCatalogue>,
+    /// Groups that are likely to be asked for next.
+    siblings: Siblings,
     /// Whether the client has warned of gaps in the sandbox.
     has_warned: bool,
     /// Number of answered requests.
@@ -126,6 +128,7 @@ impl SharedClient {
             worker: None,
             info: None,
             simple: None,
+            siblings: Siblings::default(),
             has_warned: false,
             requests: 0,
             strikes: HashMap::new(),
@@ -151,7 +154,7 @@ impl SharedClient {
     pub fn file(self: &Arc<Self>, interrupt: &Interrupt) -> Result<FileInfo, Error> {
         let mut state = self.turn(interrupt)?;
         if state.info.is_none() {
-            scout(&self.source, None, &Request::Open, interrupt)?;
+            scout(&self.source, None, &mut state.siblings, &Request::Open, interrupt)?;
         }
         if state.info.is_none() && !self.list_simple(&mut state, interrupt) {
             self.ready(&mut state, interrupt)?;
@@ -181,7 +184,8 @@ impl SharedClient {
     ) -> Result<(WorkerAnswer, Option<Elements>), Error> {
         let mut state = self.turn(interrupt)?;
         state.refuse_poisoned(&request)?;
-        scout(&self.source, state.info.as_ref(), &request, interrupt)?;
+        let ClientState { info, siblings, .. } = &mut *state;
+        scout(&self.source, info.as_ref(), siblings, &request, interrupt)?;
         let answer = self.execute_ready(&mut state, request, interrupt)?;
         state.requests += 1;
         let elements = match (&answer, &state.worker) {

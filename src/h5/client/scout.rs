@@ -5,7 +5,7 @@
 //! finds them in memory. What the scout overlooks is read late, and nothing else.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use crate::catalogue::FileInfo;
 use crate::codec::structure::Widths;
@@ -31,6 +31,59 @@ const MOST_ROUNDS: u32 = 32;
 /// is next.
 const LEVELS: u8 = 2;
 
+/// Most groups to go through together.
+const MOST_TOGETHER: usize = 64;
+
+/// Most groups above each other whose groups are remembered.
+const MOST_DEEP: usize = 16;
+
+/// Groups that one who walks through a file is likely to ask for next.
+#[derive(Debug, Default)]
+pub(super) struct Siblings(Vec<Family>);
+
+/// The groups in a group.
+#[derive(Debug)]
+struct Family {
+    /// Their addresses, in the order of their names.
+    groups: Vec<u64>,
+    /// The one behind the last that was asked for.
+    next: usize,
+    /// End of those that were gone through.
+    known: usize,
+    /// How many were gone through together.
+    together: usize,
+}
+
+impl Siblings {
+    /// The groups to go through when this one is asked for: it alone, or also those behind it, the more the longer they
+    /// have been asked for one by one.
+    fn with(&mut self, group: u64) -> Vec<u64> {
+        while let Some(family) = self.0.last_mut() {
+            let is_next = family.groups.get(family.next) == Some(&group);
+            let found = if is_next { Some(family.next) } else { family.groups.iter().position(|one| *one == group) };
+            let Some(at) = found else {
+                self.0.pop();
+                continue;
+            };
+            family.next = at + 1;
+            if is_next && at < family.known {
+                break;
+            }
+            family.together = if is_next { (2 * family.together).min(MOST_TOGETHER) } else { 1 };
+            family.known = family.groups.len().min(at + family.together);
+            return family.groups[at..family.known].to_vec();
+        }
+        vec![group]
+    }
+
+    /// Remembers the groups in a group.
+    fn add(&mut self, groups: Vec<u64>) {
+        if groups.len() > 1 && self.0.len() < MOST_DEEP {
+            self.0.push(Family { groups, next: 0, known: 0, together: 1 });
+        }
+    }
+}
+
 /// Fetches where a request leads to, as far as `info`, which is known once the file is open, allows.
 ///
 /// # Errors
@@ -38,14 +91,20 @@ const LEVELS: u8 = 2;
 pub(super) fn scout(
     source: &Source,
     info: Option<&FileInfo>,
+    siblings: &mut Siblings,
     request: &Request,
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
-    let place = match request {
-        _ if !source.is_remote() => return Ok(()),
-        Request::Open => None,
-        Request::Group { id, start: 0, .. } if id.file == 0 => Some(Place::Object { at: id.address, levels: LEVELS }),
-        Request::Chunks { id, start: 0, .. } if id.file == 0 => Some(Place::Dataset(id.address)),
+    if !source.is_remote() {
+        return Ok(());
+    }
+    let group = |at| Place::Object { at, levels: LEVELS };
+    let places: Vec<_> = match request {
+        Request::Open => Vec::new(),
+        Request::Group { id, start: 0, .. } if id.file == 0 => {
+            siblings.with(id.address).into_iter().map(group).collect()
+        }
+        Request::Chunks { id, start: 0, .. } if id.file == 0 => vec![Place::Dataset(id.address)],
         _ => return Ok(()),
     };
     let mut scout = Scout {
@@ -56,14 +115,18 @@ pub(super) fn scout(
         missing: RefCell::default(),
         left: Cell::new(MOST_BYTES),
     };
-    let begin = match (place, info) {
-        (Some(place), Some(info)) => {
-            Some((place, Widths { address: info.address_size.into(), length: info.length_size.into() }))
-        }
-        (None, _) => scout.until_known(|read| Place::root(LEVELS, read))?,
-        _ => None,
+    let (places, widths) = match info {
+        Some(info) => (places, Widths { address: info.address_size.into(), length: info.length_size.into() }),
+        None => match scout.until_known(|read| Place::root(LEVELS, read))? {
+            Some((root, widths)) => (vec![root], widths),
+            None => return Ok(()),
+        },
     };
-    begin.map_or(Ok(()), |(place, widths)| scout.walk(place, widths))
+    scout.walk(&places, widths)?;
+    if let Some(first @ Place::Object { .. }) = places.first() {
+        siblings.add(scout.groups(*first, widths));
+    }
+    Ok(())
 }
 
 struct Scout<'a> {
@@ -124,9 +187,9 @@ impl Scout<'_> {
         }
     }
 
-    /// Follows a structure, and all that it leads to.
-    fn walk(&mut self, begin: Place, widths: Widths) -> Result<(), Error> {
-        let (mut here, mut known) = (vec![begin], HashSet::from([begin]));
+    /// Follows structures, and all that they lead to.
+    fn walk(&mut self, begin: &[Place], widths: Widths) -> Result<(), Error> {
+        let (mut here, mut known) = (begin.to_vec(), HashSet::<Place>::from_iter(begin.iter().copied()));
         for _ in 0..MOST_ROUNDS {
             // Structures whose bytes are still to come, or that make no sense: those are looked at again in vain.
             let mut late = Vec::new();
@@ -145,5 +208,61 @@ impl Scout<'_> {
             here = late;
         }
         Ok(())
+    }
+
+    /// The groups in a group, as far as they are held.
+    fn groups(&self, group: Place, widths: Widths) -> Vec<u64> {
+        let read = |at, length| self.read(at, length);
+        let (mut here, mut groups) = (VecDeque::from([group]), Vec::new());
+        while let Some(place) = here.pop_front().filter(|_| groups.len() < MOST_PLACES) {
+            let found = place.follow(widths, &read).unwrap_or_default();
+            let leads_on = |place: &Place| match place {
+                Place::GroupTree { .. } | Place::Object { .. } => true,
+                Place::FractalHeap { levels, .. } => *levels == LEVELS,
+                _ => false,
+            };
+            match place {
+                Place::Object { at, .. } if place != group => groups.extend(found.iter().any(leads_on).then_some(at)),
+                // Members are looked at as groups, to find out whether they are.
+                _ => here.extend(found.into_iter().map(|place| match place {
+                    Place::Object { at, .. } => Place::Object { at, levels: LEVELS },
+                    other => other,
+                })),
+            }
+        }
+        groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_for_group_after_group_gets_ever_more_together() {
+        let mut siblings = Siblings::default();
+        assert_eq!(siblings.with(5), [5]);
+        siblings.add((0..100).collect());
+        let asked: Vec<_> = (0..100).map(|group| siblings.with(group)).filter(|groups| groups.len() > 1).collect();
+        assert_eq!(asked.iter().map(Vec::len).collect::<Vec<_>>(), [2, 4, 8, 16, 32, 38]);
+        assert_eq!(asked.concat(), (0..100).collect::<Vec<_>>());
+        // One by itself, and what follows it.
+        let mut siblings = Siblings::default();
+        siblings.add((0..100).collect());
+        assert_eq!([siblings.with(50), siblings.with(51), siblings.with(52)], [vec![50], vec![51, 52], vec![52]]);
+    }
+
+    #[test]
+    fn groups_of_a_group_are_asked_for_between_its_siblings() {
+        let mut siblings = Siblings::default();
+        siblings.add(vec![1, 2, 3, 4]);
+        assert_eq!(siblings.with(1), [1, 2]);
+        siblings.add(vec![11, 12, 13]);
+        assert_eq!(siblings.with(11), [11, 12]);
+        assert_eq!(siblings.with(2), [2]);
+        assert_eq!(siblings.with(3), [3, 4]);
+        // What is in no family ends all.
+        assert_eq!(siblings.with(99), [99]);
+        assert_eq!(siblings.with(4), [4]);
     }
 }
