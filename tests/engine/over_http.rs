@@ -315,6 +315,20 @@ fn a_silent_server_is_asked_on_another_connection_then_given_up() {
     let error = read(&*object, 0..1000).unwrap_err();
     assert!(error.to_string().contains("no answer for 1.0 s"), "{error}");
     assert!((900..5000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+    // The time that a reader takes between two pieces is not the server's.
+    server.no_faults();
+    server.faults([Some(Fault::Pause(1000, Duration::from_secs(2)))]);
+    let mut pieces = object.get(0..5000);
+    let slowly = async {
+        let mut found = pieces.next().await.unwrap().unwrap().to_vec();
+        tokio::time::sleep(Duration::from_millis(1200)).await;
+        while let Some(piece) = pieces.next().await {
+            found.extend_from_slice(&piece.unwrap());
+        }
+        found
+    };
+    let found = runtime::wait(&runtime::handle().unwrap(), slowly, &Interrupt::new()).unwrap();
+    assert!(found == content[..5000]);
     // A reader that goes ends its wait at once.
     server.no_faults();
     server.faults([silent(0)]);

@@ -28,7 +28,7 @@ pub(super) const FEW: u32 = 4;
 pub(super) struct RetryPatience {
     deadline: Duration,
     most: u32,
-    /// When the last byte came.
+    /// When the last byte came, or the wait for it began.
     last: Instant,
     failures: u32,
 }
@@ -39,8 +39,8 @@ impl RetryPatience {
         Self { deadline, most, last: Instant::now(), failures: 0 }
     }
 
-    /// Notes that bytes came.
-    fn note_progress(&mut self) {
+    /// Begins to wait for bytes: the time before was not the server's.
+    fn begin(&mut self) {
         (self.last, self.failures) = (Instant::now(), 0);
     }
 
@@ -144,12 +144,12 @@ struct Reading {
 impl Reading {
     /// The next bytes; `None`: all have come.
     async fn next(&mut self) -> Result<Option<Bytes>, RemoteFailure> {
+        self.patience.begin();
         while !self.left.is_empty() {
             match self.step().await {
                 Ok(bytes) if bytes.is_empty() => {}
                 Ok(bytes) => {
                     self.left.start += bytes.len() as u64;
-                    self.patience.note_progress();
                     return Ok(Some(bytes));
                 }
                 Err(failure) => {
@@ -201,7 +201,7 @@ mod tests {
                 assert!((least..most + 80).contains(&took), "{took} ms of {least} to {most}");
             }
             assert_eq!(patience.wait(status(503, None)).await, Err(status(503, None)));
-            patience.note_progress();
+            patience.begin();
             // Longer than the deadline.
             assert!(patience.wait(status(503, Some(61))).await.is_err());
             assert!(patience.wait(status(403, None)).await.is_err());
