@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, ByteSlice};
 
 use super::mount_options::{MountOption, OptionError};
+use crate::source::is_address;
 use crate::table::did_you_mean;
 
 /// The folder of conf files of all users.
@@ -115,10 +116,7 @@ pub(super) struct Conf {
 /// The conf file that a command line of `hepfs mount` names with `--config`, and the place of the words that follow
 /// `mount`. `None`: it names none.
 pub(super) fn named(words: &[OsString]) -> Option<(usize, OsString)> {
-    let mut command = 1;
-    while words.get(command)?.as_bytes().starts_with(b"-") {
-        command += if takes_value(&words[command]) { 2 } else { 1 };
-    }
+    let command = command_at(words)?;
     let mut behind = words.get(command..)?.iter().take_while(|word| *word != "--");
     if behind.next()? != "mount" {
         return None;
@@ -126,6 +124,15 @@ pub(super) fn named(words: &[OsString]) -> Option<(usize, OsString)> {
     let name = behind.clone().find_map(|word| word.as_bytes().strip_prefix(b"--config=")).map(OsStr::from_bytes);
     let name = name.or_else(|| behind.skip_while(|word| *word != "--config").nth(1).map(OsString::as_os_str))?;
     Some((command + 1, name.to_owned()))
+}
+
+/// The place of the command among the words of a command line.
+pub(super) fn command_at(words: &[OsString]) -> Option<usize> {
+    let mut command = 1;
+    while words.get(command)?.as_bytes().starts_with(b"-") {
+        command += if takes_value(&words[command]) { 2 } else { 1 };
+    }
+    Some(command)
 }
 
 /// Whether the word behind this option of every command is its value.
@@ -226,7 +233,7 @@ fn absolute(path: &BStr, home: Option<&Path>) -> Result<OsString, LineError> {
     match (path.strip_prefix(b"~/"), home) {
         (Some(below), Some(home)) => Ok(home.join(os(below)).into()),
         (Some(_), None) => Err(LineError::NoHome { path: path.to_string() }),
-        (None, _) if path.starts_with(b"/") => Ok(os(path).to_owned()),
+        (None, _) if path.starts_with(b"/") || is_address(Path::new(os(path))) => Ok(os(path).to_owned()),
         (None, _) => Err(LineError::Relative { path: path.to_string() }),
     }
 }
@@ -242,13 +249,13 @@ mod tests {
 
     #[test]
     fn lines_become_arguments() {
-        let text = "# Runs\n\n source = /data/run 1.h5 \nsource=~/more\nmountpoint=/mnt\r\n  # cache\n\
+        let text = "# Runs\n\n source = /data/run 1.h5 \nsource=~/more\nsource=s3://b/a.h5\nmountpoint=/mnt\r\n  # cache\n\
             cache_size = 1G\nallow-other\nformats=parquet:csv\ncsv_null=#\nlog_file=~/log\ncache_folder=none\n";
         let options =
             ["--cache-size=1G", "--allow-other", "--formats=parquet,csv", "--csv-null=#", "--log-file=/home/user/log"];
         let conf = Conf {
             options: options.into_iter().chain(["--cache-folder=none"]).map(OsString::from).collect(),
-            places: ["/data/run 1.h5", "/home/user/more", "/mnt"].map(OsString::from).to_vec(),
+            places: ["/data/run 1.h5", "/home/user/more", "s3://b/a.h5", "/mnt"].map(OsString::from).to_vec(),
         };
         assert_eq!(parse(text), Ok(conf));
     }

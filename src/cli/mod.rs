@@ -30,6 +30,7 @@ mod progress;
 mod reporting;
 mod rows;
 mod signals;
+mod signed;
 mod tables;
 mod terminal;
 
@@ -213,6 +214,7 @@ fn itself() -> Result<process::Command, Error> {
     let mut command = process::Command::new(env::current_exe().map_err(Error::io("finding this program"))?);
     // A file called `mount.hepfs` would take itself for that.
     command.arg0("hepfs");
+    signed::hand_on(&mut command);
     Ok(command)
 }
 
@@ -305,6 +307,13 @@ impl Error {
     }
 }
 
+/// The words of a command line that are for this program: those of `hepfs run` end where its command begins.
+fn own_words(words: &mut [OsString]) -> &mut [OsString] {
+    let is_run = conf::command_at(words).is_some_and(|at| words[at] == "run");
+    let end = words.iter().position(|word| is_run && word == "--").unwrap_or(words.len());
+    &mut words[..end]
+}
+
 /// Whether a word on the command line is the name of a command.
 fn is_command(word: &OsStr) -> bool {
     word == "help" || word.to_str().is_some_and(|word| Arguments::command().find_subcommand(word).is_some())
@@ -329,7 +338,8 @@ fn matches(mut words: Vec<OsString>) -> Result<ArgMatches, Error> {
         let parsed = command().try_get_matches_from(&words);
         return Ok(parsed.unwrap_or_else(|error| refuse(&error, &words)));
     };
-    let Conf { mut options, places } = Conf::find(&name)?;
+    let Conf { mut options, mut places } = Conf::find(&name)?;
+    signed::hide(&mut places)?;
     let sources = places.len() - 1;
     let name_of = |word: &OsString| word.as_bytes().split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);
     let given: Vec<_> = words.iter().map(name_of).collect();
@@ -349,7 +359,11 @@ fn matches(mut words: Vec<OsString>) -> Result<ArgMatches, Error> {
 
 /// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
-    let words: Vec<OsString> = env::args_os().collect();
+    let mut words: Vec<OsString> = env::args_os().collect();
+    if let Err(error) = signed::hide(own_words(&mut words)) {
+        error.say();
+        return ExitCode::from(2);
+    }
     if mount_helper::is_called(&words) {
         return mount_helper::run(&words);
     }

@@ -17,7 +17,8 @@ use super::options::ReadingOptions;
 use super::progress::Watched;
 use super::signals::INTERRUPTED;
 use super::tables;
-use crate::activity::Unit;
+use crate::activity::{Unit, words};
+use crate::formats::is_usual_name;
 use crate::session::walk::{self, Astray, FollowedPath};
 use crate::session::{self, EntryKind, OpenError, Session, Settings, Spot};
 use crate::source::{Interrupt, is_address};
@@ -150,18 +151,17 @@ pub(super) struct Place {
 }
 
 /// Splits `SOURCE[:path]` at the last colon that leaves the name of an existing file or folder. After a file, a slash
-/// separates as well, since shells complete names that way. An address is split at its last colon, without a look.
+/// separates as well, since shells complete names that way. An address is split without a look.
 pub(super) fn split(text: &OsStr) -> (PathBuf, BString) {
     let bytes = text.as_bytes();
     let source = |at: usize| Path::new(OsStr::from_bytes(&bytes[..at]));
-    let is_address = is_address(Path::new(text));
-    if !is_address && source(bytes.len()).exists() {
+    if is_address(Path::new(text)) {
+        return split_address(bytes);
+    }
+    if source(bytes.len()).exists() {
         return (text.into(), BString::default());
     }
     let is_source = |at: &usize| match bytes[*at] {
-        // The first colons stand before the name of a host, and before its port.
-        b':' if is_address => source(*at).iter().nth(2).is_some(),
-        _ if is_address => false,
         b':' => source(*at).exists(),
         b'/' => source(*at).is_file(),
         _ => false,
@@ -169,6 +169,20 @@ pub(super) fn split(text: &OsStr) -> (PathBuf, BString) {
     match (0..bytes.len()).rev().find(is_source) {
         Some(at) => (source(at).into(), bytes[at + 1..].trim_with(|character| character == '/').into()),
         None => (text.into(), BString::default()),
+    }
+}
+
+/// Splits `ADDRESS[:path]` at the last colon behind a usual name of a file, or behind a folder. Names of objects may have
+/// colons, as times do: so only if nothing has such a name, any colon counts.
+fn split_address(text: &[u8]) -> (PathBuf, BString) {
+    let source = |end: usize| Path::new(OsStr::from_bytes(&text[..end]));
+    // The first colons stand before the name of a host, and before its port.
+    let colons = || (0..text.len()).rev().filter(|at| text[*at] == b':' && source(*at).iter().nth(2).is_some());
+    let is_usual = |end: usize| text[..end].ends_with(b"/") || is_usual_name(&text[..end]);
+    let usual = colons().find(|at| is_usual(*at));
+    match usual.or_else(|| colons().next().filter(|_| !is_usual(text.len()))) {
+        Some(at) => (source(at).into(), text[at + 1..].trim_with(|character| character == '/').into()),
+        None => (source(text.len()).into(), BString::default()),
     }
 }
 
@@ -195,7 +209,7 @@ impl Place {
     pub fn open(text: &OsStr, session: Arc<Session>, interrupt: &Interrupt) -> Result<Self, Error> {
         let (source, path) = split(text);
         let name = text.to_string_lossy().into_owned();
-        if source.is_dir() {
+        if session.opener.is_folder(&source) {
             allow_open_files();
         }
         let root = session::root(&session, std::slice::from_ref(&source), interrupt).map_err(missing)?;
@@ -372,6 +386,10 @@ mod tests {
             ("s3://bucket/a.h5:/run/t", "s3://bucket/a.h5", "run/t"),
             ("http://host:80/a.h5", "http://host:80/a.h5", ""),
             ("http://host:80/a:b.h5:t", "http://host:80/a:b.h5", "t"),
+            ("s3://bucket/at_12:30.h5", "s3://bucket/at_12:30.h5", ""),
+            ("s3://bucket/at_12:30.h5:a.h5/t", "s3://bucket/at_12:30.h5", "a.h5/t"),
+            ("s3://bucket/at_12:30:", "s3://bucket/at_12:30", ""),
+            ("s3://bucket/runs/:a.h5/t", "s3://bucket/runs/", "a.h5/t"),
         ] {
             assert_eq!(split(text.as_ref()), (source.into(), path.into()));
         }

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use super::place;
 use crate::activity::{self, Answering, Report, Requests};
 use crate::session::Session;
+use crate::source::is_address;
 use crate::source::mounts::{self, HEPFS};
 
 /// Commands that may take long.
@@ -103,5 +104,5 @@ pub(super) fn of_mount(mount: &OfMount) -> Answering {
 /// The name of a source, with a `/` behind that of a folder.
 fn named(source: PathBuf) -> String {
     let name = source.to_string_lossy().into_owned();
-    if source.is_dir() && !name.ends_with('/') { name + "/" } else { name }
+    if !is_address(&source) && source.is_dir() && !name.ends_with('/') { name + "/" } else { name }
 }

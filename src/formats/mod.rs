@@ -25,6 +25,32 @@ pub enum Format {
     Trevni,
 }
 
+/// Ends of names that files of these formats usually have.
+const USUAL_ENDS: [&str; 16] = [
+    ".cdf",
+    ".h5",
+    ".h5ad",
+    ".h5mu",
+    ".h5seurat",
+    ".hdf",
+    ".hdf5",
+    ".he5",
+    ".lh5",
+    ".loom",
+    ".mat",
+    ".nc",
+    ".nc4",
+    ".ndx",
+    ".nwb",
+    ".trv",
+];
+
+/// Whether a file of a known format may have this name, where only names are known.
+pub fn is_usual_name(name: &[u8]) -> bool {
+    let name = name.to_ascii_lowercase();
+    USUAL_ENDS.iter().any(|end| name.ends_with(end.as_bytes()))
+}
+
 /// An opened file that is one table.
 pub trait TableFile: Debug + Send + Sync {
     /// The opening of the file: its bytes, and what is learnt of them.

@@ -21,6 +21,7 @@ use crate::cli::rows::{self, Keeping, Output, OutputFormat, OutputOptions, Outpu
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, InFile};
 use crate::query;
+use crate::source::is_address;
 use crate::table::Table;
 use crate::views::printable;
 
@@ -107,9 +108,10 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     reading.cache_size = reading.cache_size.or(arguments.memory.map(|memory| memory / 8 * CACHE_EIGHTHS));
     let given = std::iter::once(&arguments.place).chain(&arguments.expression).chain(&arguments.more);
     let mut sources: Vec<&OsStr> = given.map(OsString::as_os_str).collect();
-    let is_source = |last: &OsStr| arguments.table.is_some() && Path::new(last).exists();
+    let is_source =
+        |last: &OsStr| arguments.table.is_some() && (is_address(Path::new(last)) || Path::new(last).exists());
     let expression = if sources.len() > 1 { sources.pop_if(|last| !is_source(last)) } else { None };
-    let is_file = expression.is_some_and(|text| Path::new(text).is_file());
+    let is_file = expression.is_some_and(|text| is_address(Path::new(text)) || Path::new(text).is_file());
     if arguments.table.is_none() && (sources.len() > 1 || is_file) {
         let one = "an export takes one SOURCE and one EXPRESSION in quotes; of several files:";
         return Err(Error::Usage(format!("{one} hepfs export --table run_042 *.h5 -o all.parquet")));

@@ -185,7 +185,7 @@ fn describe(
         }
         tree.lines.findings(&place.session.unfinished(), "")?;
         if path == "/" {
-            tree.sum_up(std::fs::metadata(source).map_or(0, |metadata| metadata.len()))?;
+            tree.sum_up(place.session.opener.stat(source).map_or(0, |found| found.identity.size))?;
         }
         is_cut |= tree.lines.is_cut;
         code = code.max(u8::from(tree.seen.has_failed));

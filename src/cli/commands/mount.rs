@@ -169,7 +169,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
 
 /// Refuses the name of a table within a file.
 pub(in crate::cli) fn check_sources(sources: &[PathBuf]) -> Result<(), Error> {
-    for text in sources.iter().filter(|source| !source.exists()) {
+    for text in sources.iter().filter(|source| is_address(source) || !source.exists()) {
         if let (source, path) = place::split(text.as_os_str())
             && !path.is_empty()
         {

@@ -17,6 +17,7 @@ use crate::cli::rows::{self, Keeping, Output, OutputFormat, OutputOptions, Outpu
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::table_of;
 use crate::query::{self, BoundPredicate, Explained, Predicate, Query, Selection, SortError, Steps, expression};
+use crate::source::is_address;
 use crate::store;
 use crate::table::Table;
 use crate::views::printable;
@@ -87,7 +88,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         let example = "hepfs query --table run_042 *.h5 'energy > 5'";
         return Err(Error::Usage(format!("{one} {example}")));
     }
-    if arguments.table.is_some() && Path::new(expression).is_file() {
+    if arguments.table.is_some() && (is_address(Path::new(expression)) || Path::new(expression).is_file()) {
         let reason = "a file in place of the EXPRESSION, which comes last, such as 'limit 10'";
         return Err(Error::Usage(format!("{}: {reason}", expression.display())));
     }

@@ -12,7 +12,7 @@ use clap::{Args, Command, CommandFactory, FromArgMatches};
 use crate::cli::options::ReadingOptions;
 use crate::cli::place::{Place, split};
 use crate::session::{EntryKind, Settings, Spot, is_known};
-use crate::source::{Interrupt, mounts};
+use crate::source::{Interrupt, is_address, mounts};
 use crate::table::Table;
 
 /// Most seconds that a request to the HDF5 library may take.
@@ -72,6 +72,10 @@ impl GivenPlaces {
     }
 
     fn open(&self, place: &OsStr) -> Option<Place> {
+        // A key pressed asks no store.
+        if is_address(Path::new(place)) {
+            return None;
+        }
         let place = Place::open(place, self.reading.session(Settings::default()).ok()?, &Interrupt::new()).ok()?;
         // Lists the directory, which makes its table known. The files of a dataset would all be opened.
         let is_dataset = matches!(place.spot, Spot::Dataset(_) | Spot::Partition(_));

@@ -20,7 +20,7 @@ use crate::cli::commands::mount::{
     MountPlace, StartMessage, background, not_mounted, opening, refused, source_name, warn,
 };
 use crate::cli::signals::INTERRUPTED;
-use crate::cli::{Error, itself};
+use crate::cli::{Error, itself, signed};
 use crate::fs::mount::namespace::{self, mount_privately};
 use crate::fs::mount::{Lock, MountError, helper, preconditions, unmount};
 use crate::source::mounts;
@@ -208,6 +208,7 @@ impl<'a> CommandKeeper<'a> {
             command.args(self.arguments.command.iter().map(|argument| with_mount(argument, &self.mountpoint)));
         }
         command.env(VARIABLE, &self.mountpoint);
+        signed::withhold(&mut command);
         // The group of the front, which signals of the terminal reach; else this process is in it.
         if let Some(group) = processes::group_of(self.front) {
             command.process_group(group);

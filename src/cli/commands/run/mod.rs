@@ -30,6 +30,7 @@ use self::processes::Caught;
 pub(in crate::cli) use self::processes::server_of;
 use super::mount::{Serving, check_sources};
 use crate::cli::{Error, itself};
+use crate::source::is_address;
 
 /// Exit code if hepfs itself fails, as that of `env` and `timeout`.
 pub(in crate::cli) const FAILED: u8 = 125;
@@ -132,7 +133,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
 /// Refuses a command without the `--` before it, which would be taken for sources.
 fn check_command(arguments: &Arguments) -> Result<(), Error> {
     let [_, others @ ..] = arguments.sources.as_slice() else { return Ok(()) };
-    match others.iter().find(|source| !source.exists()) {
+    match others.iter().find(|source| !is_address(source) && !source.exists()) {
         Some(missing) if arguments.command.is_empty() => Err(Error::Usage(format!(
             "{}: No such file or directory; if this is the command, write `--` before it",
             missing.display()
