@@ -307,9 +307,9 @@ impl Place {
         format!("/{}", if below.is_empty() { path.into_owned() } else { tables::below(&path, below) })
     }
 
-    /// Whether the place is a folder on disk, not a directory within a file.
+    /// Whether the place is a folder of files, not a directory within a file.
     pub fn is_folder(&self) -> bool {
-        self.path.to_os_str().is_ok_and(|path| self.source.join(path).is_dir())
+        self.spot.is_folder()
     }
 
     /// The name of the nearest directory above for which `is_it` is true, or else of the source.

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::SystemTime;
 
 use bstr::BString;
@@ -13,12 +14,15 @@ use parking_lot::Mutex;
 
 use super::in_use::InUse;
 use super::{Directory, Error, OpenError, Session, SourceFile, datasets, live, names};
-use crate::formats::Format;
-use crate::source::{self, Interrupt, Source, Stamp, mounts};
+use crate::formats::{Format, is_usual_name};
+use crate::source::{self, Interrupt, Listed, Source, Stamp, mounts};
 
 /// Most names examined before a mount to find out whether a folder contains a file to show; takes some tenths of a
 /// second.
 const MOST_LOOKED_AT: usize = 10_000;
+
+/// Most objects in stores that are opened at once: as many as there may be workers.
+const MOST_AT_ONCE: usize = 8;
 
 /// The shown name of a folder or file. It may lie in the root beside `.hepfs`, so reserved names are escaped.
 fn shown_name(name: &OsStr) -> BString {
@@ -35,6 +39,15 @@ pub fn is_known(path: &Path) -> bool {
         Err(source::Error::Io { error, .. }) => error.raw_os_error() == Some(libc::EMFILE),
         Err(_) => false,
     }
+}
+
+fn shown_name_of(member: &Listed) -> BString {
+    shown_name(OsStr::from_bytes(&member.name))
+}
+
+/// Whether a folder in a store shows a member. A pattern has chosen it; else its name is one of a known format.
+fn is_shown(member: &Listed, pattern: &[u8]) -> bool {
+    !pattern.is_empty() || member.stat.is_folder() || is_usual_name(&member.name)
 }
 
 /// Finds the file with a shown name without listing the folder; `None` for folders and for names with escapes.
@@ -100,13 +113,13 @@ pub(crate) trait Sources: Send + Sync {
     ///
     /// # Errors
     /// [`Error::NotFound`]: no entry has this name.
-    fn found(&self, name: &[u8]) -> Result<SourceEntry, Error>;
+    fn found(&self, name: &[u8], interrupt: &Interrupt) -> Result<SourceEntry, Error>;
 
     /// All entries, by shown name.
     ///
     /// # Errors
     /// If the folder cannot be listed.
-    fn all(&self) -> Result<Vec<(BString, SourceEntry)>, Error>;
+    fn all(&self, interrupt: &Interrupt) -> Result<Vec<(BString, SourceEntry)>, Error>;
 }
 
 /// All files at any depth, sorted by their shown paths. A subfolder that cannot be listed is skipped.
@@ -115,13 +128,13 @@ pub(crate) trait Sources: Send + Sync {
 /// If the request was interrupted, or `top` cannot be listed.
 pub(crate) fn files(top: &dyn Sources, interrupt: &Interrupt) -> Result<BTreeMap<BString, Arc<FileRoot>>, Error> {
     let mut files = BTreeMap::new();
-    let mut waiting: Vec<(BString, SourceEntry)> = top.all()?;
+    let mut waiting: Vec<(BString, SourceEntry)> = top.all(interrupt)?;
     while let Some((path, found)) = waiting.pop() {
         interrupt.check()?;
         match found {
             SourceEntry::File(file) => drop(files.insert(path, file)),
             SourceEntry::Folder(folder) => {
-                let below = folder.all().inspect_err(Error::log).unwrap_or_default();
+                let below = folder.all(interrupt).inspect_err(Error::log).unwrap_or_default();
                 waiting.extend(below.into_iter().map(|(name, found)| (bstr::join("/", [&path, &name]).into(), found)));
             }
         }
@@ -229,7 +242,8 @@ impl FileRoot {
     }
 }
 
-/// A folder on disk: its folders and its files of known formats, as they are when it is listed.
+/// A folder: its folders and its files of known formats, as they are when it is listed. In a store, where a look at each
+/// object would be a request, names tell the format, unless the address has a pattern.
 pub(crate) struct Folder {
     session: Arc<Session>,
     path: PathBuf,
@@ -239,29 +253,41 @@ pub(crate) struct Folder {
     folders: Mutex<InUse<BString, Folder>>,
     /// Whether the user named it: then it stays, whatever happens to it.
     named: bool,
+    since: SystemTime,
 }
 
 impl Folder {
     pub fn new(session: Arc<Session>, path: PathBuf, shown: BString) -> Self {
-        Self { session, path, shown, files: Mutex::default(), folders: Mutex::default(), named: false }
+        let (files, folders, since) = (Mutex::default(), Mutex::default(), SystemTime::now());
+        Self { session, path, shown, files, folders, named: false, since }
     }
 
-    /// Opens a folder that the user named, which must contain a file of a known format at some depth.
+    /// Opens a folder that the user named, which must contain a file of a known format at some depth; one in a store, a
+    /// file or a folder to show.
     ///
     /// # Errors
     /// [`OpenError::NoFiles`] if it contains none, [`OpenError::Source`] if the folder cannot be read.
-    pub fn open(session: &Arc<Session>, path: &Path, shown: BString) -> Result<Self, OpenError> {
+    pub fn open(session: &Arc<Session>, path: &Path, shown: BString, interrupt: &Interrupt) -> Result<Self, OpenError> {
+        let folder = Self { named: true, ..Self::new(session.clone(), path.to_owned(), shown) };
+        if let Some((above, pattern)) = source::folder_of(path) {
+            let listed = session.opener.list(path, interrupt)?;
+            if !listed.iter().any(|member| is_shown(member, pattern)) {
+                let (objects, above) = (listed.len() as u64, above.to_owned());
+                return Err(OpenError::NoObjects { path: path.to_owned(), objects, above });
+            }
+            return Ok(folder);
+        }
         std::fs::read_dir(path)
             .map_err(|error| OpenError::Source(source::Error::Io { path: path.to_owned(), error }))?;
         if !holds_known(path) {
             return Err(OpenError::NoFiles(path.to_owned()));
         }
-        Ok(Self { named: true, ..Self::new(session.clone(), path.to_owned(), shown) })
+        Ok(folder)
     }
 
     /// Lists the folders and files, with their paths, and has the session know how many files there are.
-    fn scan_all(&self) -> Result<impl Iterator<Item = (BString, PathBuf)> + use<>, Error> {
-        let found = self.scan(|_| true)?;
+    fn scan_all(&self, interrupt: &Interrupt) -> Result<impl Iterator<Item = (BString, PathBuf)> + use<>, Error> {
+        let found = self.scan(|_| true, interrupt)?;
         let files = found.values().filter(|(_, is_folder)| !is_folder).count();
         self.session.listed.lock().insert(self.path.clone(), files as u64);
         Ok(found.into_iter().map(|(name, (path, _))| (name, path)))
@@ -269,7 +295,15 @@ impl Folder {
 
     /// Lists the folders and files whose shown names `choose` accepts, with their paths, and whether they are folders.
     /// Only accepted files are opened.
-    fn scan(&self, choose: impl Fn(&BString) -> bool) -> Result<BTreeMap<BString, (PathBuf, bool)>, Error> {
+    fn scan(
+        &self,
+        choose: impl Fn(&BString) -> bool,
+        interrupt: &Interrupt,
+    ) -> Result<BTreeMap<BString, (PathBuf, bool)>, Error> {
+        if let Some((above, pattern)) = source::folder_of(&self.path) {
+            let choose = |member: &Listed| is_shown(member, pattern) && choose(&shown_name_of(member));
+            return self.scan_store(above, choose, interrupt);
+        }
         // Watch first, then read, so that no change goes unnoticed.
         self.session.watch_folder(&self.path);
         let listed = contents(&self.path).map_err(|error| {
@@ -285,34 +319,60 @@ impl Folder {
         Ok(chosen.map(|(name, path, is_folder)| (name, (path, is_folder))).collect())
     }
 
+    /// As [`Folder::scan`], of a folder in a store.
+    fn scan_store(
+        &self,
+        above: &Path,
+        choose: impl Fn(&Listed) -> bool,
+        interrupt: &Interrupt,
+    ) -> Result<BTreeMap<BString, (PathBuf, bool)>, Error> {
+        let listed = self.session.opener.list(&self.path, interrupt).map_err(|error| match error {
+            source::Error::Interrupted(_) => Error::Interrupted,
+            error => {
+                self.session.errors.add(&error.to_string());
+                Error::Io(error.to_string())
+            }
+        })?;
+        let chosen = listed.iter().filter(|member| choose(member)).map(|member| {
+            let is_folder = member.stat.is_folder();
+            let mut path = above.join(OsStr::from_bytes(&member.name)).into_os_string();
+            path.push(if is_folder { "/" } else { "" });
+            (shown_name_of(member), (path.into(), is_folder))
+        });
+        Ok(chosen.collect())
+    }
+
     /// As [`is_known`], without another look at a file that is open.
     fn is_known(&self, name: &BString, path: &Path) -> bool {
         let file = self.files.lock().get(name);
         file.is_some_and(|file| file.is_open()) || is_known(path)
     }
 
-    /// When the folder last changed, or the present time if the system does not know.
+    /// When the folder last changed, or the present time if the system does not know. One in a store has no time.
     pub fn modified(&self) -> SystemTime {
+        if source::is_address(&self.path) {
+            return self.since;
+        }
         source::stat(&self.path).map_or_else(|_| SystemTime::now(), |found| found.modified())
     }
 
     /// Whether the folder exists, or the user named it.
     pub fn is_current(&self) -> bool {
-        self.named || source::stat(&self.path).is_ok_and(|found| found.is_folder())
+        self.named || self.session.opener.is_folder(&self.path)
     }
 
     /// Names of the folders and files in it.
     ///
     /// # Errors
     /// If it cannot be listed.
-    pub fn names(&self) -> Result<Vec<BString>, Error> {
-        Ok(self.scan_all()?.map(|(name, _)| name).collect())
+    pub fn names(&self, interrupt: &Interrupt) -> Result<Vec<BString>, Error> {
+        Ok(self.scan_all(interrupt)?.map(|(name, _)| name).collect())
     }
 
     fn made(&self, name: BString, path: PathBuf) -> SourceEntry {
         let session = self.session.clone();
         let shown = names::below(&self.shown, &name);
-        if source::stat(&path).is_ok_and(|found| found.is_folder()) {
+        if self.session.opener.is_folder(&path) {
             SourceEntry::Folder(kept(&self.folders, name, Folder::is_current, || Folder::new(session, path, shown)))
         } else {
             SourceEntry::File(kept(&self.files, name, FileRoot::is_current, || {
@@ -338,18 +398,24 @@ fn kept<S>(
 }
 
 impl Sources for Folder {
-    fn found(&self, name: &[u8]) -> Result<SourceEntry, Error> {
+    fn found(&self, name: &[u8], interrupt: &Interrupt) -> Result<SourceEntry, Error> {
+        if let Some((above, _)) = source::folder_of(&self.path) {
+            // Whatever it is called: its name was given.
+            let mut found = self.scan_store(above, |member| shown_name_of(member) == name, interrupt)?;
+            let (name, (path, _)) = found.pop_first().ok_or(Error::NotFound)?;
+            return Ok(self.made(name, path));
+        }
         self.session.watch_folder(&self.path);
         if let Some(path) = file_called(&self.path, name) {
             let name = BString::from(name);
             return if self.is_known(&name, &path) { Ok(self.made(name, path)) } else { Err(Error::NotFound) };
         }
-        let (name, (path, _)) = self.scan(|shown| shown == name)?.pop_last().ok_or(Error::NotFound)?;
+        let (name, (path, _)) = self.scan(|shown| shown == name, interrupt)?.pop_last().ok_or(Error::NotFound)?;
         Ok(self.made(name, path))
     }
 
-    fn all(&self) -> Result<Vec<(BString, SourceEntry)>, Error> {
-        Ok(self.scan_all()?.map(|(name, path)| (name.clone(), self.made(name, path))).collect())
+    fn all(&self, interrupt: &Interrupt) -> Result<Vec<(BString, SourceEntry)>, Error> {
+        Ok(self.scan_all(interrupt)?.map(|(name, path)| (name.clone(), self.made(name, path))).collect())
     }
 }
 
@@ -383,12 +449,16 @@ impl SeveralSources {
             }
         }
         let (mut sources, mut failures) = (BTreeMap::new(), Vec::new());
-        for (name, path) in first {
-            let opened = if session.opener.is_folder(path) {
-                Folder::open(&session, path, name.clone()).map(|folder| SourceEntry::Folder(Arc::new(folder)))
+        let first: Vec<(BString, &PathBuf)> = first.into_iter().collect();
+        let opened = side_by_side(&first, |(name, path)| {
+            if session.opener.is_folder(path) {
+                Folder::open(&session, path, name.clone(), interrupt)
+                    .map(|folder| SourceEntry::Folder(Arc::new(folder)))
             } else {
                 FileRoot::open(&session, path, name.clone(), interrupt).map(|file| SourceEntry::File(Arc::new(file)))
-            };
+            }
+        });
+        for ((name, path), opened) in first.into_iter().zip(opened) {
             let found = match opened {
                 Err(error) if error.is_interrupted() => return Err(error),
                 Err(error) => {
@@ -416,6 +486,26 @@ impl SeveralSources {
     }
 }
 
+/// Opens sources in order; objects in stores, which mostly wait, several at once.
+fn side_by_side<T: Send>(sources: &[(BString, &PathBuf)], open: impl Fn(&(BString, &PathBuf)) -> T + Sync) -> Vec<T> {
+    let objects = sources.iter().filter(|(_, path)| source::is_address(path)).count();
+    let threads = objects.clamp(1, MOST_AT_ONCE);
+    let (mut opened, open) = (Vec::with_capacity(sources.len()), &open);
+    for some in sources.chunks(threads) {
+        thread::scope(|scope| {
+            let (last, others) = some.split_last().map_or((None, some), |(last, others)| (Some(last), others));
+            let begin = |source| thread::Builder::new().spawn_scoped(scope, move || open(source));
+            let begun: Vec<_> = others.iter().map(begin).collect();
+            let last = last.map(open);
+            for (source, begun) in others.iter().zip(begun) {
+                opened.push(begun.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(|| open(source)));
+            }
+            opened.extend(last);
+        });
+    }
+    opened
+}
+
 /// Files and folders that the user named for one table of many; each is opened on demand. Sources with equal base names
 /// are shown by their paths as given.
 pub(crate) struct NamedSources(BTreeMap<BString, SourceEntry>);
@@ -431,9 +521,10 @@ impl NamedSources {
         paths.iter().for_each(|path| *counts.entry(base(path)).or_default() += 1);
         let mut sources = BTreeMap::new();
         for path in paths {
-            let found = match session.opener.stat(path)?.is_folder() {
+            let found = match session.opener.is_folder(path) {
                 true => SourceEntry::Folder(Arc::new(Folder::new(session.clone(), path.clone(), BString::default()))),
                 false => {
+                    session.opener.stat(path)?;
                     let source = SourceFile::new(session.clone(), path.clone());
                     SourceEntry::File(Arc::new(FileRoot::found(source, BString::default())))
                 }
@@ -450,21 +541,21 @@ impl NamedSources {
 }
 
 impl Sources for NamedSources {
-    fn found(&self, name: &[u8]) -> Result<SourceEntry, Error> {
+    fn found(&self, name: &[u8], _: &Interrupt) -> Result<SourceEntry, Error> {
         self.0.get(&BString::from(name)).cloned().ok_or(Error::NotFound)
     }
 
-    fn all(&self) -> Result<Vec<(BString, SourceEntry)>, Error> {
+    fn all(&self, _: &Interrupt) -> Result<Vec<(BString, SourceEntry)>, Error> {
         Ok(self.0.iter().map(|(name, found)| (name.clone(), found.clone())).collect())
     }
 }
 
 impl Sources for SeveralSources {
-    fn found(&self, name: &[u8]) -> Result<SourceEntry, Error> {
+    fn found(&self, name: &[u8], _: &Interrupt) -> Result<SourceEntry, Error> {
         self.sources.get(&BString::from(name)).filter(|found| found.is_shown()).cloned().ok_or(Error::NotFound)
     }
 
-    fn all(&self) -> Result<Vec<(BString, SourceEntry)>, Error> {
+    fn all(&self, _: &Interrupt) -> Result<Vec<(BString, SourceEntry)>, Error> {
         let shown = self.sources.iter().filter(|(_, found)| found.is_shown());
         Ok(shown.map(|(name, found)| (name.clone(), found.clone())).collect())
     }

@@ -87,7 +87,7 @@ pub(crate) fn root(session: &Arc<Session>, sources: &[PathBuf], interrupt: &Inte
             (Spot::Source(Arc::new(FileRoot::open(session, only, BString::default(), interrupt)?)), None)
         }
         [only] => {
-            let folder = Arc::new(Folder::open(session, only, BString::default())?);
+            let folder = Arc::new(Folder::open(session, only, BString::default(), interrupt)?);
             (Spot::Folder(folder.clone()), Some(folder))
         }
         several => {
@@ -136,8 +136,8 @@ impl Spot {
                 _ => root.shown.lookup(name, interrupt),
             },
             Spot::Live(session, _) => Ok(Spot::File(FileSpot::Live(Arc::new(LiveFile::new(session, name)?)))),
-            Spot::Folder(folder) => Ok(folder.found(name)?.into()),
-            Spot::Several(several) => Ok(several.found(name)?.into()),
+            Spot::Folder(folder) => Ok(folder.found(name, interrupt)?.into()),
+            Spot::Several(several) => Ok(several.found(name, interrupt)?.into()),
             Spot::Source(root) => in_directory(&root.shown(interrupt)?, name, interrupt),
             Spot::Directory(directory) => in_directory(directory, name, interrupt),
             Spot::Columns(directory, contents) => {
@@ -166,8 +166,10 @@ impl Spot {
                 Children::new(Beside { own, shown: root.shown.children(interrupt)? })
             }
             Spot::Live(..) => live::children(),
-            Spot::Folder(folder) => folder.names()?.into_iter().map(DirEntry::directory).collect(),
-            Spot::Several(several) => several.all()?.into_iter().map(|(name, _)| DirEntry::directory(name)).collect(),
+            Spot::Folder(folder) => folder.names(interrupt)?.into_iter().map(DirEntry::directory).collect(),
+            Spot::Several(several) => {
+                several.all(interrupt)?.into_iter().map(|(name, _)| DirEntry::directory(name)).collect()
+            }
             Spot::Source(root) => Children::new(root.shown(interrupt)?.load(interrupt)?),
             Spot::Directory(directory) => Children::new(directory.load(interrupt)?),
             Spot::Columns(_, contents) => Children::new(Columns(contents.clone())),
@@ -235,6 +237,15 @@ impl Spot {
             Spot::Source(root) => Some(root.path().to_owned()),
             Spot::File(_) | Spot::Link(..) => None,
             other => Some(other.opened()?.path().to_owned()),
+        }
+    }
+
+    /// Whether it is a folder of files.
+    pub fn is_folder(&self) -> bool {
+        match self {
+            Spot::Root(root) => root.shown.is_folder(),
+            Spot::Folder(_) => true,
+            _ => false,
         }
     }
 

@@ -29,7 +29,7 @@ pub use descriptors::{are_too_many_open, most_open};
 pub use identity::{Identity, ObjectVersion, SourceState};
 pub use interrupt::{Interrupt, Interrupted};
 pub use lease::ReadLease;
-pub use remote::{FETCHED_WHOLE, Listed, ObjectStore, Opener, RemoteObject, absolute, is_address};
+pub use remote::{FETCHED_WHOLE, Listed, ObjectStore, Opener, RemoteObject, absolute, folder_of, is_address};
 pub use stat::{SourceKind, SourceStat, Stamp, StatMemo, changes, stat, stat_calls};
 
 /// Why a source could not be opened or read.

@@ -3,6 +3,7 @@
 //! A kind of store implements [`ObjectStore`] and [`RemoteObject`]. An [`Opener`] opens what a path or an address leads
 //! to, so its callers need not know which of both they have.
 
+use std::ffi::OsStr;
 use std::fmt::Debug;
 use std::io;
 use std::ops::Range;
@@ -10,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 
 use super::{Error, Interrupt, Source, SourceStat, stat};
 
@@ -24,6 +25,32 @@ pub const FETCHED_WHOLE: u64 = 16 << 20;
 /// Whether a text is the address of an object in a store, not a path.
 pub fn is_address(path: &Path) -> bool {
     SCHEMES.iter().any(|scheme| path.as_os_str().as_bytes().starts_with(scheme))
+}
+
+/// The address of a folder, and the pattern that chooses its members: `*` stands for any text. `None`: the address is
+/// that of an object, or a path.
+pub fn folder_of(address: &Path) -> Option<(&Path, &[u8])> {
+    let bytes = address.as_os_str().as_bytes();
+    let (scheme, below) = bytes.split_once_str("://").filter(|_| is_address(address))?;
+    let name = match below.rfind_byte(b'/') {
+        Some(slash) => bytes.len() - below.len() + slash + 1,
+        // A bucket.
+        None if !scheme.starts_with(b"http") => bytes.len(),
+        None => return None,
+    };
+    let (folder, pattern) = bytes.split_at(name);
+    (pattern.is_empty() || pattern.contains(&b'*')).then_some((Path::new(OsStr::from_bytes(folder)), pattern))
+}
+
+/// Whether a name matches a pattern of [`folder_of`].
+pub fn matches(name: &[u8], pattern: &[u8]) -> bool {
+    let mut parts = pattern.split(|byte| *byte == b'*');
+    let (first, last) = (parts.next().unwrap_or_default(), parts.next_back());
+    let Some(rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = last else { return rest.is_empty() };
+    // Each part as early as it comes leaves the most for those behind it.
+    let rest = parts.try_fold(rest, |rest, part| rest.find(part).map(|at| &rest[at + part.len()..]));
+    rest.is_some_and(|rest| rest.ends_with(last))
 }
 
 /// The path from the root of the file system; an address as it is.
@@ -135,9 +162,25 @@ impl Opener {
         found.map_err(|error| Error::Io { path: path.to_owned(), error })
     }
 
-    /// Whether it leads to a folder.
+    /// Whether it leads to a folder. An address says so itself.
     pub fn is_folder(&self, path: &Path) -> bool {
-        self.stat(path).is_ok_and(|found| found.is_folder())
+        if is_address(path) { folder_of(path).is_some() } else { stat(path).is_ok_and(|found| found.is_folder()) }
+    }
+
+    /// Lists the members of the folder at an address that match its pattern.
+    ///
+    /// # Errors
+    /// Those of [`ObjectStore::list`]; [`Error::NoStore`] without a store.
+    pub fn list(&self, folder: &Path, interrupt: &Interrupt) -> Result<Vec<Listed>, Error> {
+        let (above, pattern) = folder_of(folder).unwrap_or((folder, b""));
+        let mut listed = self.store(folder)?.list(above, interrupt)?;
+        listed.retain(|member| !member.name.is_empty() && (pattern.is_empty() || matches(&member.name, pattern)));
+        Ok(listed)
+    }
+
+    /// Counts of the store so far, by name.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.store.as_ref().map(|store| store.counters()).unwrap_or_default()
     }
 }
 
@@ -168,5 +211,37 @@ impl RemoteSource {
         if !within.is_empty() {
             self.object.plan(&within);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (name, pattern) in
+            [("a.h5", "*.h5"), ("a.h5", "a*5"), ("a.h5", "*"), ("", "*"), ("aXbXb", "a*b*b"), ("a", "a")]
+        {
+            assert!(matches(name.as_bytes(), pattern.as_bytes()), "{name} {pattern}");
+        }
+        for (name, pattern) in
+            [("a.h5", "*.nc"), ("aXb", "a*b*b"), ("ab", "a*bb"), ("ab", "a"), ("a", "aa*a"), ("aa", "aa*a")]
+        {
+            assert!(!matches(name.as_bytes(), pattern.as_bytes()), "{name} {pattern}");
+        }
+    }
+
+    #[test]
+    fn an_address_says_whether_it_is_a_folder() {
+        let folder = |address: &'static str| {
+            folder_of(Path::new(address)).map(|(folder, pattern)| (folder.to_str().unwrap(), pattern.to_str().unwrap()))
+        };
+        assert_eq!(folder("s3://bucket/runs/"), Some(("s3://bucket/runs/", "")));
+        assert_eq!(folder("s3://bucket/runs/*.h5"), Some(("s3://bucket/runs/", "*.h5")));
+        assert_eq!(folder("s3://bucket"), Some(("s3://bucket", "")));
+        assert_eq!(folder("s3://bucket/a.h5"), None);
+        assert_eq!(folder("https://host"), None);
+        assert_eq!(folder("./s3://bucket/"), None);
     }
 }

@@ -291,6 +291,46 @@ fn an_object_is_one_of_several_sources() {
 }
 
 #[test]
+fn a_prefix_is_a_folder() {
+    let (shelf, file) = (Shelf::default(), data("units.h5"));
+    for address in ["runs/a.h5", "runs/b.h5", "runs/notes.txt", "runs/deep/c.nc", "a.h5"] {
+        shelf.put(format!("s3://bucket/{address}"), fs::read(&file).unwrap(), 1, SystemTime::now());
+    }
+    let interrupt = Interrupt::new();
+    let names = |node: &NodeRef| -> Vec<String> {
+        node.children(&interrupt).unwrap().iter().map(|entry| entry.name.to_string()).collect()
+    };
+    let local = self::root(&session(Opener::default(), None), &[file.to_str().unwrap()]);
+    let folder = root(&session(shelf.opener(), None), &["s3://bucket/runs/"]);
+    assert_eq!(names(&folder), [".datasets", ".hepfs", "a.h5", "b.h5", "deep"]);
+    // The list says it all.
+    folder.lookup(b"a.h5", &interrupt).unwrap().attributes();
+    assert_eq!(shelf.reads(), 0);
+    // A name that tells nothing of the format is found if it is asked for.
+    assert!(folder.lookup(b"notes.txt", &interrupt).is_ok() && folder.lookup(b"none.h5", &interrupt).is_err());
+    let deep = folder.lookup(b"deep", &interrupt).unwrap();
+    assert_eq!(names(&deep), ["c.nc"]);
+    compare("", &local.lookup(b"t", &interrupt).unwrap(), &{
+        deep.lookup(b"c.nc", &interrupt).unwrap().lookup(b"t", &interrupt).unwrap()
+    });
+    let rows = folder.lookup(b".datasets", &interrupt).unwrap().lookup(b"t", &interrupt).unwrap();
+    assert!(names(&rows).contains(&"file=a.h5".to_owned()), "{:?}", names(&rows));
+    let chosen = root(&session(shelf.opener(), None), &["s3://bucket/runs/*e*"]);
+    assert_eq!(names(&chosen), [".datasets", ".hepfs", "deep", "notes.txt"]);
+    for (address, said) in [
+        ("s3://bucket/none/", "no object has such an address"),
+        ("s3://bucket/runs/*.nc", "no object has such an address"),
+    ] {
+        let error = tree::root(&session(shelf.opener(), None), &[address.into()], &interrupt).err().unwrap();
+        assert_eq!(error.to_string(), format!("{address}: {said}"));
+    }
+    shelf.put("s3://other/notes.txt", vec![1], 1, SystemTime::now());
+    let error = tree::root(&session(shelf.opener(), None), &["s3://other/".into()], &interrupt).err().unwrap();
+    let said = "no object here has a usual name, such as a.h5 or a.nc; s3://other/* shows all 1";
+    assert_eq!(error.to_string(), format!("s3://other/: {said}"));
+}
+
+#[test]
 fn an_object_that_is_replaced_is_opened_anew_and_never_mixed() {
     let (address, file) = ("gs://bucket/a.h5", data("units.h5"));
     let shelf = shelf(address, &file);

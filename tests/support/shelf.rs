@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use hepfs::source::{
-    Error, Identity, Interrupt, ObjectStore, ObjectVersion, Opener, RemoteObject, SourceKind, SourceStat, Stamp,
+    Error, Identity, Interrupt, Listed, ObjectStore, ObjectVersion, Opener, RemoteObject, SourceKind, SourceStat, Stamp,
 };
 use parking_lot::Mutex;
 
@@ -114,6 +114,19 @@ impl ObjectStore for Shelf {
 
     fn stat(&self, address: &Path) -> io::Result<SourceStat> {
         Ok(self.0.find(address)?.stat)
+    }
+
+    fn list(&self, folder: &Path, _: &Interrupt) -> Result<Vec<Listed>, Error> {
+        let objects = self.0.objects.lock();
+        let mut members: BTreeMap<&str, SourceStat> = BTreeMap::new();
+        for (address, copy) in objects.iter() {
+            let Some(below) = address.to_str().unwrap().strip_prefix(folder.to_str().unwrap()) else { continue };
+            match below.split_once('/') {
+                Some((folder, _)) => members.insert(folder, SourceStat { kind: SourceKind::Folder, ..copy.stat }),
+                None => members.insert(below, copy.stat),
+            };
+        }
+        Ok(members.into_iter().map(|(name, stat)| Listed { name: name.into(), stat }).collect())
     }
 }
 

@@ -299,7 +299,7 @@ mod tests {
         let session = Session::new(Store::new(Options::default()), h5::Options::default());
         let sources = Folder::new(session.clone(), folder.path().to_owned(), BString::default());
         let recent = Arc::new(RecentFiles::default());
-        let SourceEntry::File(file) = sources.found(b"t.trv").unwrap() else { panic!("a folder") };
+        let SourceEntry::File(file) = sources.found(b"t.trv", &Interrupt::new()).unwrap() else { panic!("a folder") };
         let (at, looked) = RecentFiles::find(&file, &[], &Interrupt::new()).unwrap();
         assert!(at.is_some_and(|at| at.table().is_some()));
         recent.keep(looked);

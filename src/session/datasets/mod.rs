@@ -136,12 +136,12 @@ impl Datasets {
     }
 
     /// Finds a file by its path in the mount.
-    fn file(&self, path: &BString) -> Result<Arc<FileRoot>, Error> {
+    fn file(&self, path: &BString, interrupt: &Interrupt) -> Result<Arc<FileRoot>, Error> {
         let mut names = path.split(|byte| *byte == b'/');
-        let mut found = self.sources.found(names.next().unwrap_or_default())?;
+        let mut found = self.sources.found(names.next().unwrap_or_default(), interrupt)?;
         for name in names {
             let SourceEntry::Folder(folder) = found else { return Err(Error::NotFound) };
-            found = folder.found(name)?;
+            found = folder.found(name, interrupt)?;
         }
         match found {
             SourceEntry::File(file) => Ok(file),
@@ -197,7 +197,7 @@ impl DatasetAt {
     pub fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<Spot, Error> {
         let (name, outcome) = (BString::from(name), self.dataset.outcome(interrupt)?);
         if let Some(path) = outcome.files.get(&name) {
-            let file = self.all.file(path)?;
+            let file = self.all.file(path, interrupt)?;
             let (since, dataset) = (self.all.started, self.dataset.clone());
             return Ok(Spot::Partition(Arc::new(Partition { since, dataset, name, file })));
         }

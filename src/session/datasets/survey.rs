@@ -27,7 +27,7 @@ use crate::session::listing::ShownArray;
 use crate::session::rules;
 use crate::session::sources::{self, FileRoot, Sources};
 use crate::session::{Error, Session, lock};
-use crate::source::{self, Identity, Interrupt};
+use crate::source::{self, Identity, Interrupt, is_address};
 use crate::store::cores;
 use crate::table::{Finding, Rule, Table, unreadable};
 use crate::views::metadata::DirectoryKind;
@@ -44,6 +44,9 @@ const MOST_KEPT: usize = 1 << 20;
 
 /// Most files looked into at a time: half as many as there may be workers.
 const MOST_AT_ONCE: usize = 4;
+
+/// The same, of objects in stores: as many as there may be workers.
+const MOST_OBJECTS_AT_ONCE: usize = 8;
 
 /// The table that several files have at one path.
 pub(crate) struct MultiFileTable {
@@ -323,8 +326,13 @@ impl MultiFileTable {
         let unknown = files.iter().filter(|candidate| candidate.known.is_none()).count();
         let work = Work::begin(self.hdf5_path().trim_matches('/'), "looking into files", Unit::Files);
         work.expect(files.len() as u64);
-        // A thread mostly waits for its worker.
-        let threads = (2 * cores()).min(MOST_AT_ONCE).min(unknown);
+        // A thread mostly waits for its worker, or for a store.
+        let most = if files.iter().any(|candidate| is_address(candidate.file.path())) {
+            MOST_OBJECTS_AT_ONCE
+        } else {
+            MOST_AT_ONCE.min(2 * cores())
+        };
+        let threads = most.min(unknown);
         thread::scope(|scope| {
             let told = (0..threads).map(|first| {
                 let (tell, told) = sync_channel(1);

@@ -5,8 +5,10 @@ mod maker;
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bstr::BString;
 use lru::LruCache;
@@ -22,7 +24,7 @@ use crate::dialects::{Claims, Here};
 use crate::formats::{self, Format, TableFile};
 use crate::h5::{self, Client};
 use crate::query::Selection;
-use crate::source::{self, Interrupt, Source, Stamp};
+use crate::source::{self, Interrupt, Source, Stamp, is_address};
 use crate::store::{self, Damage, File, Opening, Store};
 use crate::table::{Finding, SearchIndex, Table, did_you_mean};
 
@@ -73,6 +75,16 @@ pub enum OpenError {
     /// No file in a folder has a known format.
     #[error("{path}: there is no HDF5 file in this folder, nor one of another known format", path = .0.display())]
     NoFiles(PathBuf),
+    /// A folder in a store shows nothing.
+    #[error("{path}: {}", shows_nothing(*.objects, .above), path = .path.display())]
+    NoObjects {
+        /// Its address, which may have a pattern.
+        path: PathBuf,
+        /// How many objects it has.
+        objects: u64,
+        /// The address of the folder itself.
+        above: PathBuf,
+    },
     /// The file is one part of an HDF5 file that is stored in several.
     #[error("{path}: {what}", path = .path.display())]
     Part {
@@ -109,6 +121,27 @@ pub enum OpenError {
     },
 }
 
+/// What may help with an address.
+fn of_store(address: &Path, kind: std::io::ErrorKind) -> &'static str {
+    let is_web = address.as_os_str().as_bytes().starts_with(b"http");
+    match kind {
+        std::io::ErrorKind::NotFound if !is_web => " (the address of a folder ends with a slash)",
+        std::io::ErrorKind::PermissionDenied if is_web => {
+            " (a signed address works for a time, and with all behind its `?`)"
+        }
+        std::io::ErrorKind::PermissionDenied => " (--profile names credentials, --anonymous asks without)",
+        _ => "",
+    }
+}
+
+/// Why a folder in a store shows nothing.
+fn shows_nothing(objects: u64, above: &Path) -> String {
+    match objects {
+        0 => "no object has such an address".to_owned(),
+        _ => format!("no object here has a usual name, such as a.h5 or a.nc; {}* shows all {objects}", above.display()),
+    }
+}
+
 /// Why libhdf5 cannot open a file; if the file is truncated, how much of it is there.
 fn in_words(error: &h5::Error) -> String {
     let text = error.to_string();
@@ -123,9 +156,13 @@ fn in_words(error: &h5::Error) -> String {
 }
 
 impl OpenError {
-    /// Suggests the name of a file that exists beside a missing source; empty for any other error.
+    /// Suggests the name of a file that exists beside a missing source, or what a store may want; empty for any other
+    /// error.
     pub fn meant(&self) -> String {
         let OpenError::Source(source::Error::Io { path, error }) = self else { return String::new() };
+        if is_address(path) {
+            return of_store(path, error.kind()).to_owned();
+        }
         if error.kind() != std::io::ErrorKind::NotFound {
             return String::new();
         }
