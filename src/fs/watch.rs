@@ -2,11 +2,12 @@
 //!
 //! It watches each file twice: the file itself, for rewrites in place, and its folder, for another file that takes its
 //! name. The watch on the file follows the inode, so each change renews it. Network file systems do not report changes
-//! from other machines: only [`crate::fs::Node::is_current`] notices those, at the next request.
+//! from other machines: only [`crate::fs::Node::is_current`] notices those, at the next request. So it is with objects of
+//! stores, and the session tells of these.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
-use std::io::{self, PipeReader, PipeWriter};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -42,14 +43,16 @@ const FOLDER_EVENTS: WatchMask = WatchMask::CREATE
 /// Calls back when a watched path changes, until it is dropped.
 pub struct Watch {
     watched: Arc<Mutex<Watched>>,
-    /// Dropped with the watch: that wakes the thread and ends it.
-    _stop: PipeWriter,
+    /// Each byte wakes the thread, and so does the end of the pipe, with the watch: that ends it.
+    wake: PipeWriter,
 }
 
 struct Watched {
     watches: Watches,
     /// Several paths may lead to one inode.
     meanings: HashMap<WatchDescriptor, BTreeSet<Meaning>>,
+    /// Sources that the session found changed.
+    told: BTreeSet<PathBuf>,
 }
 
 /// The purpose of a watch descriptor.
@@ -70,15 +73,19 @@ impl Watch {
     /// If the system has no more inotify instances for this user, or no threads.
     pub fn new(changed: impl Fn(&Path) + Send + 'static) -> io::Result<Self> {
         let inotify = Inotify::init()?;
-        let watched = Arc::new(Mutex::new(Watched { watches: inotify.watches(), meanings: HashMap::new() }));
-        let (stop, stopper) = io::pipe()?;
+        let watched = Arc::new(Mutex::new(Watched {
+            watches: inotify.watches(),
+            meanings: HashMap::new(),
+            told: BTreeSet::new(),
+        }));
+        let (woken, wake) = io::pipe()?;
         let shared = watched.clone();
         thread::Builder::new().name("hepfs-inotify".to_owned()).spawn(move || {
-            if let Err(error) = listen(inotify, &stop, &shared, &changed) {
+            if let Err(error) = listen(inotify, woken, &shared, &changed) {
                 tracing::warn!("sources are no longer watched: {error}");
             }
         })?;
-        Ok(Self { watched, _stop: stopper })
+        Ok(Self { watched, wake })
     }
 }
 
@@ -89,6 +96,12 @@ impl Watcher for Watch {
 
     fn add_folder(&self, path: &Path) -> io::Result<()> {
         self.watched.lock().add(path, FOLDER_EVENTS, Meaning::Folder(path.to_owned()))
+    }
+
+    fn changed(&self, path: &Path) {
+        self.watched.lock().told.insert(path.to_owned());
+        // The thread has ended only after an error, which is in the log.
+        let _ = (&self.wake).write_all(&[0]);
     }
 }
 
@@ -178,7 +191,7 @@ impl Watched {
 
 fn listen(
     mut inotify: Inotify,
-    stop: &PipeReader,
+    mut woken: PipeReader,
     watched: &Mutex<Watched>,
     changed: &impl Fn(&Path),
 ) -> io::Result<()> {
@@ -190,16 +203,19 @@ fn listen(
             let left = LATEST.saturating_sub(first.elapsed()).min(QUIET);
             Timespec::try_from(left).unwrap_or_default()
         });
-        let mut ready = [PollFd::new(&inotify, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
+        let mut ready = [PollFd::new(&inotify, PollFlags::IN), PollFd::new(&woken, PollFlags::IN)];
         match poll(&mut ready, patience.as_ref()) {
             Ok(_) => {}
             // The descriptors hold no result after this error.
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         }
-        let [has_events, is_stopped] = ready.map(|polled| !polled.revents().is_empty());
-        if is_stopped {
-            return Ok(());
+        let [has_events, is_woken] = ready.map(|polled| !polled.revents().is_empty());
+        if is_woken {
+            if woken.read(&mut buffer)? == 0 {
+                return Ok(());
+            }
+            pending.append(&mut watched.lock().told);
         }
         if has_events {
             let events = match inotify.read_events(&mut buffer) {

@@ -158,6 +158,9 @@ pub trait Watcher: Send + Sync {
     /// # Errors
     /// If the folder cannot be watched.
     fn add_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// Takes note that a source that nothing can watch has changed. It waits for nothing.
+    fn changed(&self, path: &Path);
 }
 
 /// The common state of sources that are opened with the same settings.
@@ -322,6 +325,13 @@ impl Session {
 
     fn watch_folder(&self, path: &Path) {
         self.watched(path, |watch| watch.add_folder(path));
+    }
+
+    /// Tells the mount that an object of a store has changed.
+    fn tell_changed(&self, path: &Path) {
+        if let Some(watch) = self.watch.get().and_then(Weak::upgrade) {
+            watch.changed(path);
+        }
     }
 
     fn watched(&self, path: &Path, add: impl FnOnce(&dyn Watcher) -> io::Result<()>) {

@@ -213,6 +213,8 @@ pub struct OpenedSource {
     session: Arc<Session>,
     content: Content,
     stamp: Stamp,
+    /// Whether the mount knows that it is not current.
+    is_told: AtomicBool,
     /// Shown paths of groups with several names.
     first_paths: FirstPaths,
     /// Findings of the groups looked at so far, by HDF5 path.
@@ -297,6 +299,7 @@ impl OpenedSource {
             session: session.clone(),
             content,
             stamp,
+            is_told: AtomicBool::new(false),
             first_paths: FirstPaths::default(),
             findings: Mutex::default(),
             tables: Mutex::default(),
@@ -362,9 +365,14 @@ impl OpenedSource {
     pub fn is_current(&self) -> bool {
         let source = self.opening().source();
         match source.identity_now() {
+            Ok(now) if now == source.identity() => true,
             Ok(now) if self.hdf5().is_some_and(|file| file.info().swmr) => source.identity().may_grow_into(&now),
-            Ok(now) => now == source.identity(),
-            Err(_) => false,
+            _ => {
+                if is_address(source.path()) && !self.is_told.swap(true, Ordering::Relaxed) {
+                    self.session.tell_changed(source.path());
+                }
+                false
+            }
         }
     }
 
