@@ -22,6 +22,7 @@ mod manual;
 mod mount_helper;
 mod mount_options;
 mod notify;
+mod objects;
 mod options;
 mod partial;
 mod place;
@@ -31,6 +32,7 @@ mod reporting;
 mod rows;
 mod signals;
 mod signed;
+mod sizes;
 mod tables;
 mod terminal;
 

@@ -9,6 +9,8 @@ use bstr::ByteSlice;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ColorChoice, ValueEnum};
 
+use super::objects::ObjectOptions;
+use super::sizes::size;
 use super::{Error, reporting};
 use crate::dialects::{Dialects, Tables};
 use crate::h5;
@@ -76,6 +78,9 @@ pub(super) struct ReadingOptions {
     /// Largest size of that folder; the least recently used goes first
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", help_heading = "Keeping")]
     pub cache_folder_size: u64,
+
+    #[command(flatten)]
+    pub objects: ObjectOptions,
 }
 
 /// Which files are shown.
@@ -262,12 +267,11 @@ impl ReadingOptions {
     /// Starts a session with these settings.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the plugin folder is not a folder.
+    /// [`Error::Usage`] if the plugin folder is not a folder, [`Error::Options`] if objects cannot be asked for so.
     pub fn session(&self, settings: Settings) -> Result<Arc<Session>, Error> {
         if let Some(folder) = self.plugins.as_ref().filter(|folder| !folder.is_dir()) {
             return Err(Error::Usage(format!("--plugins {}: not a folder", folder.display())));
         }
-        let settings = Settings { dialects: Dialects::new(self.tables, self.grids), ..settings };
         let defaults = store::Options::default();
         let cache_size = self.cache_size.unwrap_or(defaults.cache_size);
         store::share_heaps();
@@ -290,6 +294,12 @@ impl ReadingOptions {
             kept_size: self.cache_folder_size,
             ..defaults
         });
+        let settings = Settings {
+            dialects: Dialects::new(self.tables, self.grids),
+            opener: self.objects.opener(store.budget())?,
+            verifies_objects: self.objects.verify,
+            ..settings
+        };
         let workers = h5::Options {
             plugins: self.plugins.clone(),
             follow_external: self.follow_external,
@@ -346,6 +356,7 @@ impl ReadingOptions {
         arguments.push("--cache-folder".into());
         arguments.push(self.kept_folder().map_or_else(|| "none".into(), Into::into));
         arguments.push(format!("--cache-folder-size={}", self.cache_folder_size).into());
+        arguments.extend(self.objects.arguments());
         arguments
     }
 }
@@ -414,29 +425,9 @@ pub(super) fn separator(text: &str) -> Result<char, String> {
     CsvOptions::new(separator, "", true).map(|_| separator).map_err(|error| error.to_string())
 }
 
-/// Parses `1500`, `64K`, `512M`, `2G`.
-pub(super) fn size(text: &str) -> Result<u64, String> {
-    let upper = text.trim().to_ascii_uppercase();
-    let upper = upper.strip_suffix("IB").or_else(|| upper.strip_suffix('B')).unwrap_or(&upper);
-    let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
-    let (number, shift) =
-        units.iter().find_map(|(unit, shift)| Some((upper.strip_suffix(*unit)?, *shift))).unwrap_or((upper, 0));
-    let number: u64 = number.trim().parse().map_err(|_| format!("{text:?} is not a size such as 512M or 2G"))?;
-    number.checked_mul(1 << shift).ok_or_else(|| format!("{text} is too large"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{separator, size};
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(size("1500"), Ok(1500));
-        assert_eq!(size("64K"), Ok(65536));
-        assert_eq!(size("2GiB"), Ok(2 << 30));
-        assert!(size("much").is_err());
-        assert!(size("99999999999T").is_err());
-    }
+    use super::separator;
 
     #[test]
     fn a_separator_is_a_character() {

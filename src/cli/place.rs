@@ -320,6 +320,16 @@ impl Place {
         if path.is_empty() { source.to_string() } else { format!("{source}:{path}") }
     }
 
+    /// Says how much a reader of all values may fetch of objects in stores, which may cost money.
+    pub fn say_fetched(&self) {
+        let opened = self.session.opened();
+        let objects = opened.iter().filter(|opened| is_address(opened.path()));
+        let most: u64 = objects.map(|opened| opened.opening().source().identity().size).sum();
+        if most > 0 {
+            say!("hepfs: {}: fetches up to {}", printable(&self.name), words::bytes(most));
+        }
+    }
+
     /// Wraps an error as one about this place.
     pub fn failed(&self, error: session::Error) -> Error {
         Error::Tree { path: self.name.clone(), error: error.into() }

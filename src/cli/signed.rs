@@ -56,7 +56,7 @@ pub(super) fn withhold(command: &mut Command) {
     command.env_remove(VARIABLE);
 }
 
-/// Takes the secrets out of an address with a path in it. `None`: there are none.
+/// Takes the secrets out of an address with a path in it. `None`: it has no secrets.
 fn hide_one(word: &OsStr) -> Result<Option<OsString>, Error> {
     let Some(Parts { shown, whole, path }) = parts(word.as_bytes()) else { return Ok(None) };
     let shown = OsString::from_vec(shown);

@@ -152,5 +152,6 @@ fn stats(session: &Session) -> String {
     let others =
         [("source_looks", source::stat_calls()), ("cache_bytes", budget.held()), ("cache_limit", budget.limit())];
     let counts = session.store.counters().table();
-    counts.iter().chain(&others).map(|(name, value)| format!("{name} {value}\n")).collect()
+    let remote = session.opener.counters();
+    counts.iter().chain(&others).chain(&remote).map(|(name, value)| format!("{name} {value}\n")).collect()
 }

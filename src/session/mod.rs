@@ -111,6 +111,8 @@ pub struct Settings {
     pub trust: Trust,
     /// Opens sources.
     pub opener: Opener,
+    /// Whether search indexes of objects in stores are verified in the background (`--verify`).
+    pub verifies_objects: bool,
     /// The known dialects.
     pub dialects: Dialects,
     /// The file formats to show (`--formats`).
@@ -133,6 +135,7 @@ impl Default for Settings {
             nan: NanPolicy::default(),
             trust: Trust::default(),
             opener: Opener::default(),
+            verifies_objects: false,
             dialects: Dialects::default(),
             formats: Formats::default(),
             checks: Checks::default(),
@@ -182,6 +185,8 @@ pub struct Session {
     pub(crate) verifier: Verifier,
     /// Opens sources.
     pub(crate) opener: Opener,
+    /// Whether search indexes of objects in stores are verified in the background.
+    pub(crate) verifies_objects: bool,
     /// The known dialects.
     pub(crate) dialects: Dialects,
     /// The file formats to show.
@@ -239,6 +244,7 @@ impl Session {
             trust: settings.trust,
             verifier: Verifier::default(),
             opener: settings.opener,
+            verifies_objects: settings.verifies_objects,
             dialects: settings.dialects,
             formats: settings.formats,
             checks: settings.checks,
@@ -263,7 +269,8 @@ impl Session {
         report.memory.held = budget.held().saturating_sub(share) + self.blocks.bytes() as u64;
         report.memory.budget = budget.limit();
         (report.errors, report.last_errors) = (self.errors.count(), self.errors.reports(MOST_ERRORS_TOLD));
-        report.counters = self.store.counters().table().into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let counters = self.store.counters().table().into_iter().chain(self.opener.counters());
+        report.counters = counters.map(|(name, value)| (name.into(), value)).collect();
         let listed = self.listed.lock();
         report.files = (!listed.is_empty()).then(|| listed.values().sum());
     }

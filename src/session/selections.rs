@@ -23,7 +23,7 @@ use super::walk::below;
 use super::{Error, FileSpot, Spot};
 use crate::learnt::pass::PassProgress;
 use crate::query::{self, BoundPredicate, Predicate, Selection, path};
-use crate::source::Interrupt;
+use crate::source::{Interrupt, is_address};
 use crate::table::Table;
 use crate::views::constant::ConstantView;
 use crate::views::{Effort, Size};
@@ -248,8 +248,11 @@ impl ChosenRows {
         let opened = self.subject.opened();
         let selection = self.selection()?;
         let selected = selection.selected(interrupt).map_err(Error::from).inspect_err(|error| opened.log(error))?;
-        // An index that could not help this selection may help the next one, once verified.
-        opened.session().verifier.queue(selection.unverified());
+        // An index that could not help this selection may help the next one, once verified: that reads its column whole.
+        let session = opened.session();
+        if session.verifies_objects || !is_address(opened.path()) {
+            session.verifier.queue(selection.unverified());
+        }
         let filtered = query::filtered(&self.subject.whole.table, &selected, &self.subject.path());
         Ok(self.loaded.get_or_init(|| Arc::new(Contents::of_table(filtered))).clone())
     }

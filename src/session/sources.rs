@@ -494,8 +494,8 @@ fn side_by_side<T: Send>(sources: &[(BString, &PathBuf)], open: impl Fn(&(BStrin
     for some in sources.chunks(threads) {
         thread::scope(|scope| {
             let (last, others) = some.split_last().map_or((None, some), |(last, others)| (Some(last), others));
-            let begin = |source| thread::Builder::new().spawn_scoped(scope, move || open(source));
-            let begun: Vec<_> = others.iter().map(begin).collect();
+            let begun = others.iter().map(|source| thread::Builder::new().spawn_scoped(scope, move || open(source)));
+            let begun: Vec<_> = begun.collect();
             let last = last.map(open);
             for (source, begun) in others.iter().zip(begun) {
                 opened.push(begun.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(|| open(source)));

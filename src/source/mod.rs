@@ -63,7 +63,7 @@ pub enum Error {
     #[error("{path}: changed since it was opened", path = .0.display())]
     Changed(PathBuf),
     /// The address is one of a store on a network, and there is no such store here.
-    #[error("{path}: hepfs reads local files only", path = .0.display())]
+    #[error("{path}: this program opens local files only", path = .0.display())]
     NoStore(PathBuf),
     /// The requester no longer waits.
     #[error(transparent)]

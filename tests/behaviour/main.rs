@@ -1,6 +1,9 @@
 //! The promises of `docs/promises.md` as black-box tests: the real program, real mounts, real HDF5 files.
 
 mod place;
+#[path = "../support/range_server.rs"]
+#[allow(dead_code, reason = "`engine` uses all of it")]
+mod range_server;
 #[path = "../support/shelf.rs"]
 #[allow(dead_code, reason = "`engine` uses all of it")]
 mod shelf;
@@ -23,6 +26,7 @@ mod index_build;
 mod info;
 mod kept;
 mod mount_helper;
+mod objects;
 mod outside;
 mod pages;
 mod passed_on;

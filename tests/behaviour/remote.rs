@@ -52,21 +52,19 @@ fn a_mount_shows_an_object() {
 }
 
 #[test]
-fn commands_say_that_they_take_local_files_alone() {
+fn commands_that_write_take_local_files_alone() {
     let folder = tempfile::tempdir().unwrap();
     let csv = folder.path().join("a.csv");
     fs::write(&csv, "a\n1\n").unwrap();
     let (csv, file) = (csv.to_str().unwrap(), data("units.h5"));
     let file = file.to_str().unwrap();
     let table = format!("{file}:t");
-    let (read, written) =
-        ("s3://bucket/a.h5: hepfs reads local files only", "s3://bucket/a.h5: hepfs writes local files only");
+    let written = "s3://bucket/a.h5: hepfs writes local files only";
     for (arguments, said) in [
-        (vec!["ls", "s3://bucket/a.h5"], read),
-        (vec!["info", "s3://bucket/a.h5:t"], read),
-        (vec!["mount", "s3://bucket/a.h5", folder.path().to_str().unwrap()], read),
-        (vec!["query", "--table", "t", "s3://bucket/a.h5", "s3://bucket/b.h5", "x > 1"], read),
-        (vec!["import", "s3://bucket/a.h5", folder.path().join("b.h5").to_str().unwrap()], read),
+        (
+            vec!["import", "s3://bucket/a.csv", folder.path().join("b.h5").to_str().unwrap()],
+            "s3://bucket/a.csv: an import reads local files only",
+        ),
         (vec!["import", csv, "s3://bucket/a.h5"], written),
         (vec!["export", "-o", "s3://bucket/a.csv", &table], "-o s3://bucket/a.csv: hepfs writes local files only"),
         (vec!["export", "-o", "s3://bucket/a/", file], "-o s3://bucket/a/: hepfs writes local files only"),

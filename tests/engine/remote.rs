@@ -411,7 +411,7 @@ fn an_object_leads_to_no_file_and_is_not_written() {
 #[test]
 fn an_address_without_a_store_says_so() {
     let error = tree::root(&session(Opener::default(), None), &["s3://bucket/a.h5".into()], &Interrupt::new());
-    assert_eq!(error.err().unwrap().to_string(), "s3://bucket/a.h5: hepfs reads local files only");
+    assert_eq!(error.err().unwrap().to_string(), "s3://bucket/a.h5: this program opens local files only");
 }
 
 /// Lists a group and all groups below, and the chunks of their datasets.

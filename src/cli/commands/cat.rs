@@ -13,10 +13,11 @@ use clap::Args;
 
 use crate::activity::Unit;
 use crate::cli::Error;
-use crate::cli::options::{ParquetOptions, ReadingOptions, Showing, size};
+use crate::cli::options::{ParquetOptions, ReadingOptions, Showing};
 use crate::cli::place::{Place, short_name};
 use crate::cli::progress::{Watched, begin_output};
 use crate::cli::signals::INTERRUPTED;
+use crate::cli::sizes::size;
 use crate::cli::tables::MOST_NAMED;
 use crate::fs::{self, NodeRef, tree};
 use crate::session::{self, EntryKind, Settings};

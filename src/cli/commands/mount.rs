@@ -216,7 +216,10 @@ impl Served {
             }
             None => (MountPlace::named(&arguments.mountpoint)?, None),
         };
-        let options = mount_options(serving, &sources);
+        let mut options = mount_options(serving, &sources);
+        let objects = sources.iter().filter(|source| is_address(source) && !session.opener.is_folder(source));
+        let objects: Vec<_> = objects.filter_map(|source| session.opener.stat(source).ok()).collect();
+        options.total_bytes += objects.iter().map(|found| found.identity.size).sum::<u64>();
         let mountpoint = &arguments.mountpoint;
         session.mounted_at(place.path().unwrap_or(mountpoint));
         let mount = match place {
@@ -255,15 +258,20 @@ impl Served {
 
 /// The options of a mount of these sources.
 fn mount_options(serving: &Serving, sources: &[PathBuf]) -> MountOptions {
-    let known = sources.iter().filter_map(|source| std::fs::metadata(source).ok());
+    let (objects, files): (Vec<&PathBuf>, Vec<&PathBuf>) = sources.iter().partition(|source| is_address(source));
+    let known = files.into_iter().filter_map(|source| std::fs::metadata(source).ok());
+    let defaults = MountOptions::default();
+    // Nothing reports that an object has changed: the kernel has to ask.
+    let asks = if objects.is_empty() { defaults.ttl } else { serving.reading.objects.revalidate() };
     MountOptions {
+        ttl: defaults.ttl.min(asks),
         allow_other: serving.allow_other,
         direct_io: serving.direct_io,
         xattrs: serving.xattrs,
         source_name: source_name(sources),
         sources: sources.to_owned(),
         total_bytes: known.map(|metadata| metadata.len()).sum(),
-        ..Default::default()
+        ..defaults
     }
 }
 

@@ -126,6 +126,9 @@ fn one(arguments: &Arguments, asked: &RequestedPlace, watched: &Watched) -> Resu
         // Statistics come last, since every other pass over a column also learns them.
         tasks.extend(statistics);
     }
+    if !tasks.is_empty() {
+        place.say_fetched();
+    }
     watched.step(Unit::Blocks, tasks.iter().map(|task| task.work.progress().1).sum());
     let works: Vec<Work> = tasks.iter().map(|task| task.work.clone()).collect();
     // A pass over one file may do work of another: it learns statistics.

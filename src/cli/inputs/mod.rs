@@ -34,7 +34,7 @@ use super::options::SEPARATOR;
 use super::rows::separator_of;
 use crate::activity::{Unit, Work};
 use crate::producer::table::Profile;
-use crate::source::{self, Identity, Interrupt, is_address};
+use crate::source::{Identity, Interrupt, is_address};
 use crate::store::cores;
 use crate::table::Table;
 
@@ -450,7 +450,7 @@ fn source(name: &OsStr) -> Result<Source, Error> {
     }
     let path = PathBuf::from(name);
     if is_address(&path) {
-        return Err(Error::Usage(source::Error::NoStore(path).to_string()));
+        return Err(Error::Usage(format!("{}: an import reads local files only", path.display())));
     }
     let shown = path.display().to_string();
     let mut file = File::open(&path).map_err(Error::io(shown.clone()))?;

@@ -121,7 +121,7 @@ pub enum OpenError {
     },
 }
 
-/// What may help with an address.
+/// Suggests what may help with an address.
 fn of_store(address: &Path, kind: std::io::ErrorKind) -> &'static str {
     let is_web = address.as_os_str().as_bytes().starts_with(b"http");
     match kind {

@@ -84,6 +84,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         let mut read = Vec::new();
         let mut verified = files.iter().map(|_| Vec::new()).collect();
         if !arguments.quick {
+            place.say_fetched();
             let planned = files.iter().map(|file| {
                 let tables = file.tables.iter().map(|(_, table)| table.as_ref());
                 ValuesToRead::new(tables.filter(|table| !table.repeats).collect(), cache_size, interrupt)

@@ -8,10 +8,11 @@ use clap::Args;
 use crate::activity::Unit;
 use crate::cli::Error;
 use crate::cli::indexing::{IndexBuilder, lock};
-use crate::cli::options::{self, ReadingOptions};
+use crate::cli::options::ReadingOptions;
 use crate::cli::place::short_name;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
+use crate::cli::sizes::size;
 use crate::producer::indexes::{IndexKind, Options};
 use crate::session::Settings;
 
@@ -43,7 +44,7 @@ pub(super) struct Arguments {
     options: Options,
 
     /// Memory for building one index [default: half of RAM]
-    #[arg(long, value_name = "SIZE", value_parser = options::size)]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
 
     #[command(flatten)]

@@ -1,0 +1,273 @@
+//! Objects of stores at the prompt and through a mount: the real program against a server of its own.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::data;
+use crate::range_server::{Answered, RangeServer};
+use crate::support::{Mounted, hepfs, until};
+use crate::writer::Writer;
+
+/// A secret of the address.
+const SECRET: &str = "q7Zk0mVbT3xW";
+
+/// Rows of a column whose values take 24 MB: an object too large to be fetched whole.
+const ROWS: i64 = 3_000_000;
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn error(output: &Output) -> String {
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).trim_end().to_owned()
+}
+
+/// A server with a file of the tests.
+fn served(name: &str) -> (RangeServer, String) {
+    let server = RangeServer::start();
+    server.put(name, fs::read(data(name)).unwrap());
+    let url = server.url(name);
+    (server, url)
+}
+
+#[test]
+fn commands_show_of_an_object_what_they_show_of_a_file() {
+    let (server, url) = served("seed_11_1.h5");
+    let file = data("seed_11_1.h5").display().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let output = |name: &str| folder.path().join(name).display().to_string();
+    for arguments in [
+        vec!["ls", ":my_table"],
+        vec!["cat", ":my_table/table.csv"],
+        vec!["head", ":my_table"],
+        vec!["query", ":my_table", "energy > 5 order by ts limit 3"],
+        vec!["check", ""],
+        vec!["info", ""],
+    ] {
+        let [local, remote] = [&file, &url].map(|source| {
+            let place = format!("{source}{}", arguments[1]);
+            let all =
+                [arguments[0], "--cache-folder", "none", &place].into_iter().chain(arguments[2..].iter().copied());
+            text(&hepfs(all)).replace(source, "SOURCE")
+        });
+        assert_eq!(remote, local, "{arguments:?}");
+    }
+    let (local, remote) = (output("local.parquet"), output("remote.parquet"));
+    for (source, output) in [(&file, &local), (&url, &remote)] {
+        text(&hepfs(["export", "--cache-folder", "none", &format!("{source}:my_table"), "-o", output]));
+    }
+    assert_eq!(fs::read(remote).unwrap(), fs::read(local).unwrap());
+    assert!(server.log().iter().all(|one| one.method == "HEAD" || one.status == 206));
+}
+
+#[test]
+fn an_object_is_mounted() {
+    let (server, url) = served("seed_11_1.h5");
+    let mounted = Mounted::new(&[Path::new(&url)], &[]);
+    let local = Mounted::new(&[&data("seed_11_1.h5")], &[]);
+    assert_eq!(mounted.names("my_table"), local.names("my_table"));
+    for name in ["table.csv", "table.parquet", "columns/energy.npy", "where/energy:gt:5/table.ndjson"] {
+        let path = Path::new("my_table").join(name);
+        assert_eq!(mounted.read(&path), local.read(&path), "{name}");
+    }
+    let requests = server.log().len();
+    let stats = mounted.text(".hepfs/stats");
+    assert!(stats.lines().any(|line| line == format!("requests {requests}")), "{requests}: {stats}");
+}
+
+/// All files below a folder, with their names as further text.
+fn everything_below(folder: &Path, seen: &mut Vec<u8>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        seen.extend(entry.file_name().as_encoded_bytes());
+        match entry.path() {
+            path if path.is_dir() => everything_below(&path, seen),
+            path => seen.extend(fs::read(path).unwrap_or_default()),
+        }
+    }
+}
+
+#[test]
+fn the_secrets_of_an_address_appear_nowhere() {
+    let (server, url) = served("seed_11_1.h5");
+    let query = format!("X-Amz-Signature={SECRET}&n=1");
+    server.demand(&query);
+    let signed = format!("{url}?{query}");
+    assert!(error(&hepfs(["ls", &url])).contains("403"));
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let options = ["-vv", "--revalidate", "0", "--cache-folder", cache.to_str().unwrap()];
+    let mounted = Mounted::new(&[Path::new(&signed)], &options);
+    let text_of = mounted.text("my_table/table.csv");
+    assert_eq!(text_of, text(&hepfs(["cat", &format!("{}:my_table/table.csv", data("seed_11_1.h5").display())])));
+    // A new version, and one that cannot be opened, so that errors are told.
+    server.put("seed_11_1.h5", &b"no HDF5 file"[..]);
+    fs::read(mounted.join("my_table/table.ndjson")).unwrap_err();
+    let mut seen = fs::read("/proc/mounts").unwrap();
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        seen.extend(fs::read(process.path().join("cmdline")).unwrap_or_default());
+    }
+    for name in mounted.names(".hepfs") {
+        seen.extend(mounted.read(Path::new(".hepfs").join(name)));
+    }
+    for options in [&["-v"][..], &["--json"], &["--metrics"]] {
+        seen.extend(hepfs(["status"].iter().chain(options)).stdout);
+    }
+    for arguments in [["info", "--json"], ["ls", "-v"], ["check", "--json"]] {
+        let output = hepfs(arguments.iter().copied().chain([signed.as_str()]));
+        seen.extend([output.stdout, output.stderr].concat());
+    }
+    seen.extend(mounted.log().into_bytes());
+    drop(mounted);
+    everything_below(&cache, &mut seen);
+    let seen = String::from_utf8_lossy(&seen);
+    assert!(seen.contains(&url) && seen.len() > 1000);
+    for part in [SECRET, "X-Amz-Signature"] {
+        assert!(!seen.contains(part), "…{}…", &seen[seen.find(part).unwrap().saturating_sub(200)..][..400]);
+    }
+}
+
+#[test]
+fn a_replaced_object_is_stale_and_then_opened_anew() {
+    let server = RangeServer::start();
+    server.put("a.h5", fs::read(data("seed_11_1.h5")).unwrap());
+    let mounted = Mounted::new(&[Path::new(&server.url("a.h5"))], &["--revalidate", "0"]);
+    let path = mounted.join("my_table/columns/energy.csv");
+    let open = fs::File::open(&path).unwrap();
+    let mut first = [0; 16];
+    open.read_exact_at(&mut first, 0).unwrap();
+    server.put("a.h5", fs::read(data("seed_11_2.h5")).unwrap());
+    // Whatever the kernel has of the old version goes, once hepfs has seen the new one.
+    let new = fs::read_to_string(&path).unwrap();
+    let local = format!("{}:my_table/columns/energy.csv", data("seed_11_2.h5").display());
+    assert_eq!(new, text(&hepfs(["cat", &local])));
+    until("the old pages go", || {
+        open.read_exact_at(&mut first, 0).is_err_and(|error| error.raw_os_error() == Some(libc::ESTALE))
+    });
+}
+
+/// The place of these values in a file where they are stored as they are.
+fn place_of(values: &[i64], bytes: &[u8]) -> usize {
+    let pattern: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    bytes.windows(pattern.len()).position(|window| window == pattern).unwrap()
+}
+
+#[test]
+fn nothing_but_reading_reads_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.h5");
+    let writer = Writer::create(&file);
+    let table = writer.table("t");
+    let values: Vec<i64> = (0..ROWS).map(|row| row * 0x9e37 + 1).collect();
+    table.column("x", &values, ROWS as u64);
+    drop(table);
+    writer.close();
+    let bytes = fs::read(&file).unwrap();
+    let begin = place_of(&values[..64], &bytes) as u64;
+    let end = begin + 8 * ROWS as u64;
+    let server = RangeServer::start();
+    server.put("a.h5", bytes);
+    let fetched = |log: &[Answered]| {
+        let ranges = log.iter().filter_map(|one| one.range.clone());
+        ranges.map(|range| range.end.min(end).saturating_sub(range.start.max(begin))).sum::<u64>()
+    };
+    let mounted = Mounted::new(&[Path::new(&server.url("a.h5"))], &["--ahead", "0"]);
+    mounted.found(&["-printf", "%p %s %t\n"]);
+    for name in ["table.parquet", "table.arrow", "columns/x.npy", "columns/x.parquet", "columns/x.raw"] {
+        let opened = fs::File::open(mounted.join("t").join(name)).unwrap();
+        assert!(opened.metadata().unwrap().len() > 0);
+    }
+    mounted.text("t/metadata.json");
+    // Blocks of metadata may reach into what lies beside them.
+    let quiet = fetched(&server.log());
+    assert!(quiet < 256 << 10, "{quiet}");
+    // A part of a column fetches a part.
+    let mut part = vec![0; 80_000];
+    fs::File::open(mounted.join("t/columns/x.raw")).unwrap().read_exact(&mut part).unwrap();
+    assert!(part.chunks(8).zip(&values).all(|(bytes, value)| bytes == value.to_le_bytes()));
+    let read = fetched(&server.log());
+    assert!(read >= 80_000 - quiet, "{read}");
+    // An error names the server and its answer.
+    server.demand("a query that nobody gives");
+    let last = fs::File::open(mounted.join("t/columns/x.raw")).unwrap();
+    let error = last.read_exact_at(&mut part, 8 * ROWS as u64 - 80_000).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EIO), "{error}");
+    let (said, endpoint) = (mounted.text(".hepfs/errors"), server.endpoint());
+    let host = endpoint.strip_prefix("http://").unwrap();
+    assert!(said.contains(&format!("{host}: 403 Forbidden")), "{said}");
+}
+
+#[test]
+fn a_folder_of_a_bucket_takes_one_request() {
+    let server = RangeServer::start();
+    for (key, file) in [("runs/a.h5", "seed_11_1.h5"), ("runs/b.h5", "seed_11_2.h5"), ("runs/deep/c.h5", "units.h5")] {
+        server.put(&format!("bucket/{key}"), fs::read(data(file)).unwrap());
+    }
+    server.put("bucket/runs/notes.txt", &b"no HDF5 file"[..]);
+    let options = ["--endpoint", &server.endpoint(), "--anonymous", "--region", "us-east-1"];
+    let mounted = Mounted::new(&[Path::new("s3://bucket/runs/")], &options);
+    assert_eq!(mounted.names(""), [".datasets", ".hepfs", "a.h5", "b.h5", "deep"]);
+    let asked = server.log();
+    assert!(asked.len() == 1 && asked[0].method == "GET", "{asked:?}");
+    let local = |name: &str| text(&hepfs(["cat", &format!("{}:my_table/table.csv", data(name).display())]));
+    assert_eq!(mounted.text("a.h5/my_table/table.csv"), local("seed_11_1.h5"));
+    let query = ["query", "--table", "my_table"].into_iter().chain(options);
+    let rows = text(&hepfs(query.chain(["s3://bucket/runs/*.h5", "file = 'b.h5' limit 3"])));
+    assert_eq!(rows.lines().count(), 4, "{rows}");
+    assert!(server.log().iter().all(|one| one.method == "GET"));
+}
+
+#[test]
+fn what_goes_wrong_is_said_in_one_line() {
+    let (server, url) = served("seed_11_1.h5");
+    let host = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    for (address, said) in [
+        (server.url("none.h5"), "404"),
+        ("http://hepfs.invalid/a.h5".to_owned(), "--plain-http"),
+        ("https://hepfs.invalid/a.h5".to_owned(), "hepfs.invalid"),
+        (server.url("runs/"), "web servers have no lists"),
+    ] {
+        let error = error(&hepfs(["ls", &address]));
+        assert!(error.contains(said) && error.lines().count() == 1, "{error}");
+    }
+    assert!(error(&hepfs(["ls", &server.url("none.h5")])).contains(host));
+}
+
+/// Paths that look like addresses are given as `./s3://…`.
+#[test]
+fn a_path_beats_an_address_with_a_point() {
+    let folder = tempfile::tempdir().unwrap();
+    let below: PathBuf = folder.path().join("https:/host");
+    fs::create_dir_all(&below).unwrap();
+    fs::copy(data("seed_11_1.h5"), below.join("a.h5")).unwrap();
+    let source = format!("{}/./https://host/a.h5", folder.path().display());
+    assert!(text(&hepfs(["ls", "--cache-folder", "none", &source])).contains("my_table"));
+}
+
+#[test]
+fn search_indexes_of_objects_rest() {
+    let (_server, url) = served("search_indexes.h5");
+    let verdicts = |mounted: &Mounted| -> Vec<String> {
+        let lines = mounted.text(".hepfs/indexes");
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["table"] == "/july/label").map(|line| line["verdict"].to_string()).collect()
+    };
+    for (options, verified) in [(&[][..], false), (&["--verify"], true)] {
+        let mounted = Mounted::new(&[Path::new(&url)], options);
+        mounted.read("july/label/where/v:eq:muon/columns/row.csv");
+        if verified {
+            until("indexes are verified", || verdicts(&mounted).iter().any(|verdict| verdict == "\"verified\""));
+        } else {
+            thread::sleep(Duration::from_millis(500));
+            assert!(verdicts(&mounted).iter().all(|verdict| verdict == "\"unknown\""), "{:?}", verdicts(&mounted));
+        }
+    }
+}
