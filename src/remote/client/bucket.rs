@@ -36,7 +36,7 @@ pub(super) struct Bucket {
     options: RemoteOptions,
     line: HttpLine,
     state: Mutex<State>,
-    /// Those of the client, for who may not wait for it.
+    /// Those of the client, without waiting for it.
     endpoint: OnceLock<String>,
     host: OnceLock<String>,
 }
@@ -202,7 +202,7 @@ impl Bucket {
     }
 
     /// Learns from a failure. An error: nothing to learn; else the question can be asked again.
-    async fn mend(&self, client: &Arc<Client>, mut failure: RemoteFailure) -> Result<(), RemoteFailure> {
+    async fn mend(&self, client: &Client, mut failure: RemoteFailure) -> Result<(), RemoteFailure> {
         let RemoteFailure::Status { status, region, hint, .. } = &mut failure else { return Err(failure) };
         let mut state = self.state.lock().await;
         let elsewhere = region.take().filter(|region| client.region.as_ref().is_some_and(|asked| asked != region));
@@ -259,9 +259,9 @@ impl Bucket {
         let host = host_of(server.as_deref(), options, || format!("s3.{region}.amazonaws.com"))?;
         let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
         let in_environment = is_set("AWS_ACCESS_KEY_ID")
-            || is_set("AWS_WEB_IDENTITY_TOKEN_FILE")
+            || is_set("AWS_WEB_IDENTITY_TOKEN_FILE") && is_set("AWS_ROLE_ARN")
             || is_set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
-            || is_set("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+            || is_set("AWS_CONTAINER_CREDENTIALS_FULL_URI") && is_set("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
         let mut without = None;
         let mut of_instance = false;
         if options.anonymous {
@@ -367,7 +367,7 @@ fn host_of(
     usual: impl FnOnce() -> String,
 ) -> Result<String, RemoteFailure> {
     let Some(endpoint) = endpoint else { return Ok(usual()) };
-    let url = Url::parse(endpoint).map_err(|error| RemoteFailure::Setting(format!("endpoint {endpoint}: {error}")))?;
+    let url = Url::parse(endpoint).map_err(|error| RemoteFailure::Setting(format!("the endpoint: {error}")))?;
     check_line(&url, options.plain_http)?;
     Ok(super::address::host(&url))
 }

@@ -395,11 +395,17 @@ fn final_error(failure: RemoteFailure) -> HttpError {
 /// The failure behind an error of `object_store`.
 pub(super) fn failure_in(host: &str, error: &object_store::Error) -> RemoteFailure {
     let mut next: Option<&dyn Error> = Some(error);
+    let mut is_of_network = false;
     while let Some(error) = next {
         if let Some(failure) = error.downcast_ref::<RemoteFailure>() {
             return failure.clone();
         }
+        is_of_network |= error.is::<HttpError>();
         next = error.source();
+    }
+    // Requests for objects fail in our own words, so this one was for credentials.
+    if is_of_network {
+        return RemoteFailure::Network { host: host.to_owned(), reason: format!("no credentials: {}", cause(error)) };
     }
     RemoteFailure::answer(host, cause(error))
 }
