@@ -28,6 +28,8 @@ pub struct RemoteOptions {
     pub revalidate: Duration,
     /// Most bytes of a source that are fetched before they are asked for. `None`: as many as pay.
     pub ahead: Option<u64>,
+    /// The folder that has the disk cache. `None`: there is none.
+    pub cache_folder: Option<PathBuf>,
     /// Most bytes of the disk cache. 0: none.
     pub remote_cache_size: u64,
     /// Whole addresses by those shown, where they differ: with a user or a signature, which are secrets.
@@ -47,6 +49,7 @@ impl Default for RemoteOptions {
             network_deadline: Duration::from_secs(60),
             revalidate: Duration::from_secs(60),
             ahead: Some(256 << 20),
+            cache_folder: None,
             remote_cache_size: 4 << 30,
             signed: BTreeMap::new(),
         }

@@ -42,7 +42,7 @@ use super::fetch::{FetchSettings, Fetcher, Fetching};
 use super::{RangeClient, RemoteOptions, runtime};
 use crate::source::{self, Identity, Interrupt, Listed, ObjectStore, ObjectVersion, RemoteObject};
 use crate::source::{SourceKind, SourceStat, Stamp};
-use crate::store::Budget;
+use crate::store::{Budget, KeptFolder};
 
 pub use address::Address;
 pub use failure::RemoteFailure;
@@ -219,6 +219,7 @@ impl ObjectStore for Store {
             ("rounds", counts.rounds),
             ("waited_ms", u64::try_from(counts.waited.as_millis()).unwrap_or(u64::MAX)),
             ("memory_hits", counts.memory_hits),
+            ("disk_hits", counts.disk_hits),
         ]
     }
 }
@@ -239,8 +240,13 @@ impl Inner {
         if let Some(fetching) = self.fetching.get() {
             return Ok(fetching);
         }
-        let (connections, ahead) = (self.options.connections, self.options.ahead.unwrap_or(u64::MAX));
-        let new = Fetching::new(FetchSettings { connections, ahead }, &self.budget, runtime::handle()?);
+        let RemoteOptions { connections, ahead, cache_folder, remote_cache_size, .. } = &self.options;
+        let settings = FetchSettings { connections: *connections, ahead: ahead.unwrap_or(u64::MAX) };
+        let folder = cache_folder.as_ref().filter(|_| *remote_cache_size > 0);
+        // In a folder of its own, which has a limit of its own.
+        let disk = folder.map(|folder| KeptFolder::new(folder.join("objects"), *remote_cache_size));
+        let disk = disk.unwrap_or_else(KeptFolder::none);
+        let new = Fetching::new(settings, &self.budget, disk, runtime::handle()?);
         Ok(self.fetching.get_or_init(|| new))
     }
 

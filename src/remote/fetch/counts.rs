@@ -13,6 +13,7 @@ pub(super) struct Counts {
     pub used: Counter,
     pub rounds: Counter,
     pub memory_hits: Counter,
+    pub disk_hits: Counter,
     pub waited: Counter,
     pub most_in_flight: AtomicU64,
     /// Bytes in flight, and bytes of values that arrived and were not read.
@@ -36,6 +37,8 @@ pub struct FetchCounts {
     pub waited: Duration,
     /// Reads whose bytes were all in memory.
     pub memory_hits: u64,
+    /// Stretches that came from the cache folder.
+    pub disk_hits: u64,
 }
 
 impl Counts {
@@ -48,6 +51,7 @@ impl Counts {
             rounds: self.rounds.get(),
             waited: Duration::from_nanos(self.waited.get()),
             memory_hits: self.memory_hits.get(),
+            disk_hits: self.disk_hits.get(),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! | [`Fetching`] | what the objects of a store share: requests in flight, their order, the bytes held |
 //! | `object` | an object as stretches that do not overlap, so no byte is in flight twice |
 //! | `stretch` | bytes that are queued, in flight or held; those who wait for them |
+//! | `disk` | metadata in the cache folder, for other mounts |
 //! | `measured` | delay and bandwidth, which say how much to have in flight |
 //!
 //! A thread that reads never holds a request: it waits for bytes that tasks of the runtime put into stretches, and takes
@@ -27,6 +28,7 @@
 //! - Nothing is remembered of a range that failed, apart from that the store has another version.
 
 mod counts;
+mod disk;
 mod measured;
 mod object;
 mod schedule;
@@ -69,7 +71,7 @@ pub struct Fetcher {
 impl Fetcher {
     /// Reads the object of this identity through a client. Errors name it by its address.
     pub fn new(fetching: &Arc<Fetching>, client: Arc<dyn RangeClient>, identity: Identity, address: PathBuf) -> Self {
-        let object = Arc::new(Object::new(fetching.next_number(), client, identity, address));
+        let object = Arc::new(fetching.object(client, identity, address));
         Self { fetching: fetching.clone(), object, was_read: AtomicBool::new(false) }
     }
 
@@ -79,8 +81,12 @@ impl Fetcher {
     /// Those of [`RangeClient::get`], and [`Error::Interrupted`].
     pub fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
         self.object.check()?;
-        if !self.was_read.swap(true, Ordering::Relaxed) && self.fetching.takes_whole(&self.object) {
-            self.want(0..self.object.size(), Wanted::Kept, &self.object.rest);
+        let whole = 0..self.object.size();
+        if !self.was_read.swap(true, Ordering::Relaxed)
+            && self.fetching.takes_whole(&self.object)
+            && !self.object.on_disk.have(&whole)
+        {
+            self.want(whole, Wanted::Kept, &self.object.rest);
         }
         let wanted = if (out.len() as u64) < BLOCK { Wanted::Blocks } else { Wanted::Exactly };
         let plan = Ends(Arc::default());
@@ -88,6 +94,7 @@ impl Fetcher {
         while done < out.len() {
             let at = offset + done as u64;
             let stretch = self.object.stretches.lock().at(at);
+            let stretch = stretch.or_else(|| self.fetching.from_disk(&self.object, at));
             let Some(stretch) = stretch else {
                 self.want(at..offset + out.len() as u64, wanted, &plan.0);
                 continue;
@@ -114,7 +121,8 @@ impl Fetcher {
             return;
         }
         let plan = Arc::default();
-        let stretches = ranges.iter().flat_map(|range| {
+        let to_fetch = ranges.iter().filter(|range| !self.object.on_disk.have(range));
+        let stretches = to_fetch.flat_map(|range| {
             let end = range.end.min(self.object.size());
             let wanted = if range.end.saturating_sub(range.start) < BLOCK { Wanted::Blocks } else { Wanted::Exactly };
             self.object.want(range.start..end, wanted, &plan, &self.fetching.counts)

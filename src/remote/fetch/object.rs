@@ -9,9 +9,10 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::counts::Counts;
+use super::disk::Places;
 use super::stretch::{Plan, Stretch};
 use crate::remote::RangeClient;
-use crate::source::{Error, Identity};
+use crate::source::Error;
 
 /// Bytes of a block of metadata, and the length from which on a range is fetched exactly.
 pub(super) const BLOCK: u64 = 16 << 10;
@@ -40,8 +41,9 @@ pub(super) struct Object {
     pub number: u64,
     pub client: Arc<dyn RangeClient>,
     pub address: PathBuf,
-    pub identity: Identity,
     pub stretches: Mutex<Stretches>,
+    /// What of it the cache folder has.
+    pub on_disk: Arc<Places>,
     /// What is fetched though nobody asked for it.
     pub rest: Arc<Plan>,
     /// Where to look for more of the rest. `None`: it is not being fetched, and was not.
@@ -58,12 +60,12 @@ pub(super) struct Object {
 }
 
 impl Object {
-    pub fn new(number: u64, client: Arc<dyn RangeClient>, identity: Identity, address: PathBuf) -> Self {
+    pub fn new(number: u64, client: Arc<dyn RangeClient>, on_disk: Arc<Places>, address: PathBuf) -> Self {
         Self {
             number,
             client,
             address,
-            identity,
+            on_disk,
             stretches: Mutex::default(),
             rest: Arc::default(),
             rest_from: Mutex::new(None),
@@ -76,7 +78,7 @@ impl Object {
     }
 
     pub fn size(&self) -> u64 {
-        self.identity.size
+        self.on_disk.identity.size
     }
 
     /// # Errors
@@ -178,7 +180,8 @@ impl Stretches {
         None
     }
 
-    fn put(&mut self, stretch: &Arc<Stretch>) {
+    /// Adds a stretch where none is.
+    pub fn put(&mut self, stretch: &Arc<Stretch>) {
         if self.slots.len() >= self.most {
             self.slots.retain(|_, slot| slot.stretch.strong_count() > 0);
             self.most = (self.slots.len() * 2).max(1024);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -13,11 +14,13 @@ use tokio::runtime::Handle;
 
 use super::FetchSettings;
 use super::counts::{Counts, FetchCounts};
+use super::disk::Disk;
 use super::measured::Measured;
 use super::object::{Object, Wanted};
 use super::stretch::Stretch;
-use crate::source::{Error, FETCHED_WHOLE};
-use crate::store::{Budget, Cache};
+use crate::remote::RangeClient;
+use crate::source::{Error, FETCHED_WHOLE, Identity};
+use crate::store::{Budget, Cache, KeptFolder};
 
 /// Most bytes between two stretches that one request brings.
 const GAP: u64 = 64 << 10;
@@ -38,6 +41,7 @@ const LINGER: Duration = Duration::from_millis(4);
 pub struct Fetching {
     settings: FetchSettings,
     budget: Budget,
+    disk: Arc<Disk>,
     runtime: Handle,
     pub(super) counts: Arc<Counts>,
     /// Stretches that have arrived, by the number of their object and their place.
@@ -70,8 +74,8 @@ impl std::fmt::Debug for Fetching {
 }
 
 impl Fetching {
-    /// What the objects of a store will share: memory of this budget, tasks on this runtime.
-    pub fn new(settings: FetchSettings, budget: &Budget, runtime: Handle) -> Arc<Self> {
+    /// What the objects of a store will share: memory of this budget, a folder of entries, tasks on this runtime.
+    pub fn new(settings: FetchSettings, budget: &Budget, disk: KeptFolder, runtime: Handle) -> Arc<Self> {
         let schedule = Schedule {
             urgent: VecDeque::new(),
             planned: VecDeque::new(),
@@ -84,6 +88,7 @@ impl Fetching {
         Arc::new(Self {
             settings,
             budget: budget.clone(),
+            disk: Disk::new(disk),
             runtime,
             counts: Arc::default(),
             held: Cache::new(budget),
@@ -106,8 +111,29 @@ impl Fetching {
         measured.window().min(self.budget.limit() / 4)
     }
 
-    pub(super) fn next_number(&self) -> u64 {
-        self.objects.fetch_add(1, Ordering::Relaxed)
+    pub(super) fn object(&self, client: Arc<dyn RangeClient>, identity: Identity, address: PathBuf) -> Object {
+        let number = self.objects.fetch_add(1, Ordering::Relaxed);
+        Object::new(number, client, self.disk.places(identity), address)
+    }
+
+    /// The stretch of the cache folder that has byte `at`, which no stretch has.
+    pub(super) fn from_disk(&self, object: &Object, at: u64) -> Option<Arc<Stretch>> {
+        let (kept, mut bytes) = self.disk.get(&object.on_disk, at)?;
+        let memory = self.budget.try_reserve(kept.end - kept.start);
+        let mut memory = memory.unwrap_or_else(|| self.budget.charge(kept.end - kept.start));
+        let mut stretches = object.stretches.lock();
+        let gap = stretches.gap(at..at + 1, object.size())?;
+        let range = kept.start.max(gap.start)..kept.end.min(gap.end);
+        bytes.truncate((range.end - kept.start) as usize);
+        bytes.drain(..(range.start - kept.start) as usize);
+        memory.keep(range.end - range.start);
+        let stretch = Arc::new(Stretch::held(range, bytes, memory, &object.rest, &self.counts));
+        stretches.put(&stretch);
+        stretches.release(&stretch);
+        drop(stretches);
+        self.held.insert((object.number, stretch.range.start), stretch.clone());
+        self.counts.disk_hits.add(1);
+        Some(stretch)
     }
 
     /// Whether an object is small enough to be fetched whole.
@@ -151,6 +177,9 @@ impl Fetching {
     /// Keeps a stretch that has arrived, unless it has been read meanwhile.
     fn hold(&self, object: &Object, stretch: Arc<Stretch>) {
         self.held.insert((object.number, stretch.range.start), stretch.clone());
+        if stretch.is_kept {
+            self.disk.keep(&object.on_disk, stretch.range.start, &stretch.bytes(), &self.runtime);
+        }
         if stretch.hold() {
             self.forget(object, &stretch);
         } else if !stretch.is_kept {
@@ -209,6 +238,7 @@ impl Fetching {
         arrived.retain(|(object, _)| *object != number);
         drop(schedule);
         self.held.retain(|(object, _)| *object != number);
+        self.disk.finish(&object.on_disk);
     }
 
     /// Begins requests, as many as the network asks for.

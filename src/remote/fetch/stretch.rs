@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, MappedMutexGuard, Mutex, MutexGuard};
 
 use super::counts::Counts;
 use crate::source::{Error, Interrupt};
@@ -101,6 +101,26 @@ impl Stretch {
         };
         let (plan, counts) = (plan.clone(), counts.clone());
         Self { range, is_kept, plan, counts, state: Mutex::new(state), news: Condvar::new() }
+    }
+
+    /// One whose bytes are there.
+    pub fn held(
+        range: Range<u64>,
+        bytes: Vec<u8>,
+        memory: Reservation,
+        plan: &Arc<Plan>,
+        counts: &Arc<Counts>,
+    ) -> Self {
+        let mut held = Self::new(range, true, plan, counts);
+        let state = held.state.get_mut();
+        (state.phase, state.bytes, state.memory) = (Phase::Held, bytes, Some(memory));
+        state.unread.clear();
+        held
+    }
+
+    /// Its bytes, once it is held.
+    pub fn bytes(&self) -> MappedMutexGuard<'_, [u8]> {
+        MutexGuard::map(self.state.lock(), |state| &mut *state.bytes)
     }
 
     pub fn len(&self) -> u64 {
