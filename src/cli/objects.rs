@@ -1,6 +1,7 @@
 //! Options for objects in stores.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 #[cfg(feature = "remote")]
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,15 +64,24 @@ pub(super) struct ObjectOptions {
     /// Bytes of an object that may be fetched before they are asked for; 0: none
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256M")]
     ahead: u64,
+
+    /// Most bytes of objects to keep in the cache folder: what says where values are, and small objects; `none`: nothing
+    #[arg(long, value_name = "SIZE|none", value_parser = size_or_none, default_value = "4G")]
+    remote_cache_size: u64,
+}
+
+/// Parses a size; `none` is 0.
+fn size_or_none(text: &str) -> Result<u64, String> {
+    if text == "none" { Ok(0) } else { size(text) }
 }
 
 impl ObjectOptions {
-    /// Opens files, and objects whose bytes take their memory from `budget`.
+    /// Opens files, and objects whose bytes take their memory from `budget`, and are kept in the cache folder.
     ///
     /// # Errors
     /// [`Error::Options`] if a value cannot be used.
     #[cfg(feature = "remote")]
-    pub fn opener(&self, budget: &Budget) -> Result<Opener, Error> {
+    pub fn opener(&self, budget: &Budget, cache_folder: Option<PathBuf>) -> Result<Opener, Error> {
         let options = RemoteOptions {
             endpoint: self.endpoint.clone(),
             region: self.region.clone(),
@@ -83,7 +93,8 @@ impl ObjectOptions {
             network_deadline: Duration::from_secs(self.network_deadline),
             revalidate: self.revalidate(),
             ahead: Some(self.ahead),
-            remote_cache_size: 0,
+            remote_cache_size: self.remote_cache_size,
+            cache_folder,
             signed: signed::whole(),
         };
         let store = Store::new(options, budget).map_err(|error| Error::Options(error.to_string()))?;
@@ -92,7 +103,7 @@ impl ObjectOptions {
 
     /// Opens files.
     #[cfg(not(feature = "remote"))]
-    pub fn opener(&self, _: &Budget) -> Result<Opener, Error> {
+    pub fn opener(&self, _: &Budget, _: Option<PathBuf>) -> Result<Opener, Error> {
         Ok(Opener::default())
     }
 
@@ -117,6 +128,7 @@ impl ObjectOptions {
             ("network-deadline", self.network_deadline),
             ("revalidate", self.revalidate),
             ("ahead", self.ahead),
+            ("remote-cache-size", self.remote_cache_size),
         ];
         let numbers = numbers.into_iter().map(|(name, number)| format!("--{name}={number}"));
         texts.chain(switches).chain(numbers).map(OsString::from).collect::<Vec<_>>().into_iter()
