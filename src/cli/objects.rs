@@ -37,7 +37,7 @@ pub(super) struct ObjectOptions {
     #[arg(long)]
     anonymous: bool,
 
-    /// Allow http:// to other computers: whoever is on the way can read and change what is sent
+    /// Allow http:// to other computers: others on the way can read and change what is sent
     #[arg(long)]
     plain_http: bool,
 

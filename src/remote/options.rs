@@ -28,7 +28,7 @@ pub struct RemoteOptions {
     pub revalidate: Duration,
     /// Most bytes of a source that are fetched before they are asked for. `None`: as many as pay.
     pub ahead: Option<u64>,
-    /// The folder that has the disk cache. `None`: there is none.
+    /// The folder of the disk cache. `None`: nothing is kept on disk.
     pub cache_folder: Option<PathBuf>,
     /// Most bytes of the disk cache. 0: none.
     pub remote_cache_size: u64,

@@ -99,7 +99,7 @@ pub trait ObjectStore: Debug + Send + Sync {
 pub struct Listed {
     /// The part of its address behind that of the folder, without a slash at its end.
     pub name: BString,
-    /// What the list says of it.
+    /// Its kind, identity and times, as the list says.
     pub stat: SourceStat,
 }
 

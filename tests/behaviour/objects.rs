@@ -196,7 +196,7 @@ fn nothing_but_reading_reads_values() {
     let read = fetched(&server.log());
     assert!(read >= 80_000 - quiet, "{read}");
     // An error names the server and its answer.
-    server.demand("a query that nobody gives");
+    server.demand("a query that no address has");
     let last = fs::File::open(mounted.join("t/columns/x.raw")).unwrap();
     let error = last.read_exact_at(&mut part, 8 * ROWS as u64 - 80_000).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::EIO), "{error}");

@@ -115,7 +115,7 @@ pub(super) fn host(url: &Url) -> String {
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// Checks that nobody on the line can read along: `https`, or `http` within this computer.
+/// Checks that others on the line cannot read along: `https`, or `http` within this computer.
 pub(super) fn check_line(url: &Url, plain_http: bool) -> Result<(), RemoteFailure> {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();

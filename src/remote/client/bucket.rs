@@ -23,7 +23,8 @@ use super::failure::RemoteFailure;
 use super::line::{AnswerBody, ExpectedAnswer, HttpLine, ObjectFacts, Validator, cause, failure_in};
 use super::profile::{AwsProfile, KeySource};
 
-/// Longest wait for credentials of the instance: most computers are none, and public buckets need none.
+/// Longest wait for credentials of the instance: most computers have no such service, and public buckets ask for no
+/// credentials.
 const OF_INSTANCE: Duration = Duration::from_secs(2);
 
 /// Most entries of a page of a listing: no store gives more.
@@ -360,7 +361,7 @@ fn configured_endpoint() -> Option<String> {
     names.into_iter().find_map(|name| env::var(name).ok().filter(|value| !value.is_empty()))
 }
 
-/// The host of an endpoint, for messages. The line to it must be one that nobody reads.
+/// The host of an endpoint, for messages. The line to it must be encrypted, or stay in this computer.
 fn host_of(
     endpoint: Option<&str>,
     options: &RemoteOptions,

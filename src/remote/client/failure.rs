@@ -53,7 +53,7 @@ pub enum RemoteFailure {
         /// How long nothing came.
         time: Duration,
     },
-    /// The answer is none to what was asked.
+    /// The answer does not fit the request.
     #[error("{host}: {reason}")]
     Answer {
         /// The server.
@@ -79,7 +79,7 @@ fn in_brackets(code: &Option<String>) -> String {
 }
 
 impl RemoteFailure {
-    /// An answer that is none to what was asked.
+    /// An answer that does not fit the request.
     pub(super) fn answer(host: &str, reason: impl Into<String>) -> Self {
         Self::Answer { host: host.to_owned(), reason: reason.into() }
     }

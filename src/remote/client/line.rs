@@ -261,7 +261,7 @@ impl HttpLine {
             .get(is_secure, |builder| builder.connect_timeout(Duration::from_secs(1)).timeout(Duration::from_secs(5)))
     }
 
-    /// Sends a request once, and gives the answer, whatever it is; a redirect is not followed.
+    /// Sends a request once, and gives the answer, of any status; a redirect is not followed.
     pub async fn send(&self, host: &str, request: HttpRequest) -> Result<HttpResponse, RemoteFailure> {
         self.0.counters.sent.add(1);
         self.objects(is_secure(&request))?

@@ -6,7 +6,7 @@
 //!
 //! **Credentials** of S3 come from the environment, else from the profile, else from the instance. Where the instance
 //! has none within two seconds, requests go without: so public buckets can be read anywhere. A refusal then says why
-//! there are none.
+//! none were found.
 
 mod address;
 mod bucket;
@@ -401,7 +401,7 @@ impl Forget for Inner {
     }
 }
 
-/// The runtime, for who needs it for an address.
+/// The runtime; an error names the address.
 fn threads(address: &Path) -> Result<Handle, source::Error> {
     runtime::handle().map_err(|error| source::Error::Io { path: address.to_owned(), error })
 }

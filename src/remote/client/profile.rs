@@ -85,7 +85,7 @@ impl AwsProfile {
     }
 }
 
-/// The section of a name in a file of the AWS command line; empty: there is none.
+/// The section of a name in a file of the AWS command line; empty if the file lacks it.
 fn read(variable: &str, file: &str, section: &str) -> Result<BTreeMap<String, String>, RemoteFailure> {
     let path = match env::var_os(variable) {
         Some(path) => PathBuf::from(path),

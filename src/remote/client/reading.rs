@@ -21,7 +21,7 @@ use crate::source;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Failures in a row after which an opening gives up: who types a wrong name does not wait for the deadline.
+/// Failures in a row after which an opening gives up: a wrong name is told before the deadline.
 pub(super) const FEW: u32 = 4;
 
 /// When to ask again, and when to give up.
@@ -34,7 +34,7 @@ pub(super) struct RetryPatience {
 }
 
 impl RetryPatience {
-    /// RetryPatience for so many failures in a row, and for so long without a byte.
+    /// Allows this number of failures in a row, and this time without a byte.
     pub fn new(deadline: Duration, most: u32) -> Self {
         Self { deadline, most, last: Instant::now(), failures: 0 }
     }

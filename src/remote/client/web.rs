@@ -187,7 +187,7 @@ impl WebObject {
     }
 }
 
-/// Where a redirect leads. It may not leave a line that nobody can read.
+/// The target of a redirect. It may not lead from an encrypted line to an open one.
 fn target(host: &str, from: &Url, location: &str, plain_http: bool) -> Result<Url, RemoteFailure> {
     let url = from.join(location).map_err(|_| RemoteFailure::answer(host, "redirects to no address"))?;
     if from.scheme() == "https" && url.scheme() != "https" {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn redirects_stay_on_lines_that_nobody_reads() {
+    fn redirects_stay_on_encrypted_lines() {
         let from = url("https://h.example/a/b.h5?x=1");
         for (location, leads_to) in [
             ("https://other.example/c?s=2", Some("https://other.example/c?s=2")),

@@ -1,4 +1,4 @@
-//! What fetching costs, for `.hepfs/stats`.
+//! Counts requests, bytes and waits, for `.hepfs/stats`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) struct Counts {
     pub outstanding: AtomicU64,
 }
 
-/// What fetching has cost so far.
+/// Requests, bytes and waits so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FetchCounts {
     /// Requests begun.

@@ -1,4 +1,4 @@
-//! What a network gives: its delay and its bandwidth, as measured.
+//! Measures the delay and the bandwidth of a network.
 
 use std::time::{Duration, Instant};
 

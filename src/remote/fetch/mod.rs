@@ -13,7 +13,7 @@
 //! them as they come.
 //!
 //! ```text
-//!  plan, read ─► stretches of what is missing ─► queue ─► requests of stretches that lie close ─► tasks ─► bytes ─► readers
+//!  plan, read ─► stretches of what is missing ─► queue ─► requests for stretches that lie close ─► tasks ─► bytes ─► readers
 //!                                                  ▲ a stretch that a reader waits for goes first
 //! ```
 //!

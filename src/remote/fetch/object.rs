@@ -42,15 +42,15 @@ pub(super) struct Object {
     pub client: Arc<dyn RangeClient>,
     pub address: PathBuf,
     pub stretches: Mutex<Stretches>,
-    /// What of it the cache folder has.
+    /// Its stretches in the cache folder.
     pub on_disk: Arc<Places>,
-    /// What is fetched though nobody asked for it.
+    /// Bytes that are fetched although no reader asked for them.
     pub rest: Arc<Plan>,
     /// Where to look for more of the rest. `None`: it is not being fetched, and was not.
     pub rest_from: Mutex<Option<u64>>,
     /// Whether the store has another version by now.
     pub has_changed: AtomicBool,
-    /// Whether nobody reads it any more.
+    /// Whether its last reader is gone.
     pub is_closed: AtomicBool,
     /// Requests in flight.
     pub in_flight: AtomicU64,

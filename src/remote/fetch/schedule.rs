@@ -1,4 +1,4 @@
-//! What all objects of a store share: the requests in flight, and the order of those to come.
+//! Schedules the requests for all objects of a store: those in flight, and the order of those to come.
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,7 +25,7 @@ use crate::store::{Budget, Cache, KeptFolder};
 /// Most bytes between two stretches that one request brings.
 const GAP: u64 = 64 << 10;
 
-/// Of a request, at most one part in so many is such gaps.
+/// Divisor of the length of a request: its gaps take no more than that part.
 const GAPS: u64 = 8;
 
 /// Most and fewest bytes of a request, if more are wanted. Between them it is a quarter of the window, so that requests
@@ -37,7 +37,7 @@ const LEAST_REQUEST: u64 = 1 << 20;
 const LINGERING: u64 = 256 << 10;
 const LINGER: Duration = Duration::from_millis(4);
 
-/// What all objects of a store share.
+/// The schedule, the memory and the counters that all objects of a store share.
 pub struct Fetching {
     settings: FetchSettings,
     budget: Budget,
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Fetching {
 }
 
 impl Fetching {
-    /// What the objects of a store will share: memory of this budget, a folder of entries, tasks on this runtime.
+    /// A new one: memory of this budget, a folder of entries, tasks on this runtime.
     pub fn new(settings: FetchSettings, budget: &Budget, disk: KeptFolder, runtime: Handle) -> Arc<Self> {
         let schedule = Schedule {
             urgent: VecDeque::new(),
@@ -97,7 +97,7 @@ impl Fetching {
         })
     }
 
-    /// What fetching has cost so far.
+    /// Requests, bytes and waits so far.
     pub fn counts(&self) -> FetchCounts {
         self.counts.snapshot()
     }
@@ -219,7 +219,7 @@ impl Fetching {
         }
     }
 
-    /// Forgets a stretch that nobody needs any more.
+    /// Forgets a stretch that has been read.
     pub(super) fn forget(&self, object: &Object, stretch: &Arc<Stretch>) {
         object.stretches.lock().remove(stretch);
         self.held.remove(&(object.number, stretch.range.start));
@@ -286,7 +286,7 @@ impl Fetching {
         None
     }
 
-    /// Drops values that nobody has read for long, the oldest first, while they leave no room for others.
+    /// Drops values that were not read for long, the oldest first, while they leave no room for others.
     fn drop_stale(&self, schedule: &mut Schedule, window: u64) {
         while let Some((object, stretch)) = schedule.arrived.front() {
             match stretch.upgrade() {
@@ -401,7 +401,7 @@ impl Request {
     }
 }
 
-/// A request in flight, with the stretches that have not arrived. However it ends, nobody waits for it any longer.
+/// A request in flight, with the stretches that have not arrived. However it ends, its readers wait no longer.
 struct InFlight {
     fetching: Arc<Fetching>,
     request: Request,

@@ -22,7 +22,7 @@ const STALE: Duration = Duration::from_secs(5);
 /// Most runs of unread bytes to remember of a stretch that stays after having been read.
 const MOST_UNREAD: usize = 64;
 
-/// Ranges that were planned together. They are given up together, once nobody reads them.
+/// Ranges that were planned together. They are given up together, once their reader is gone.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     ended: AtomicBool,
@@ -59,7 +59,7 @@ struct State {
     is_wanted: bool,
     /// The bytes that arrived so far.
     bytes: Vec<u8>,
-    /// What of the range nobody has read.
+    /// Parts of the range that no reader has taken.
     unread: Vec<Range<u64>>,
     /// Its share of [`Counts::outstanding`].
     outstanding: u64,
@@ -76,13 +76,13 @@ enum Phase {
     Failed(Arc<Error>),
 }
 
-/// What reading a stretch came to.
+/// The result of reading a stretch.
 pub(super) enum Reading {
     Copied {
         bytes: usize,
         /// Whether the reader had to wait.
         waited: Duration,
-        /// Whether nobody needs the stretch any more.
+        /// Whether the stretch may go.
         is_spent: bool,
     },
     /// The stretch was given up.
@@ -204,7 +204,7 @@ impl Stretch {
         self.news.notify_all();
     }
 
-    /// Notes that all its bytes are there; whether nobody needs them any more.
+    /// Notes that all its bytes are there; whether it may go.
     pub fn hold(&self) -> bool {
         let mut state = self.state.lock();
         state.phase = Phase::Held;

@@ -32,7 +32,7 @@ struct Line {
     piece: u64,
     /// When the line is free again.
     free: Arc<Mutex<Instant>>,
-    /// One request in so many fails, somewhere. 0: none.
+    /// One request in this number fails somewhere. 0: all succeed.
     fails: u64,
     changes_after: u64,
     asked: Mutex<Vec<Range<u64>>>,
