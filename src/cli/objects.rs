@@ -25,7 +25,7 @@ pub(super) struct ObjectOptions {
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
 
-    /// Region of the buckets of s3:// [default: that of the environment, of the profile, or the one that the store names]
+    /// Region of the buckets of s3:// [default: that of the environment or profile, or the one that the store names]
     #[arg(long, value_name = "REGION")]
     region: Option<String>,
 
@@ -65,7 +65,7 @@ pub(super) struct ObjectOptions {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256M")]
     ahead: u64,
 
-    /// Most bytes of objects to keep in the cache folder: what says where values are, and small objects; `none`: nothing
+    /// Most bytes of objects to keep in the cache folder, without values; `none`: nothing
     #[arg(long, value_name = "SIZE|none", value_parser = size_or_none, default_value = "4G")]
     remote_cache_size: u64,
 }

@@ -172,8 +172,8 @@ pub(super) fn split(text: &OsStr) -> (PathBuf, BString) {
     }
 }
 
-/// Splits `ADDRESS[:path]` at the last colon behind a usual name of a file, or behind a folder. Names of objects may have
-/// colons, as times do: so only if nothing has such a name, any colon counts.
+/// Splits `ADDRESS[:path]` at the last colon behind a usual name of a file, or behind a folder. Names of objects may
+/// have colons, as times do: so only if nothing has such a name, any colon counts.
 fn split_address(text: &[u8]) -> (PathBuf, BString) {
     let source = |end: usize| Path::new(OsStr::from_bytes(&text[..end]));
     // The first colons stand before the name of a host, and before its port.

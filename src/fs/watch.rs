@@ -2,8 +2,8 @@
 //!
 //! It watches each file twice: the file itself, for rewrites in place, and its folder, for another file that takes its
 //! name. The watch on the file follows the inode, so each change renews it. Network file systems do not report changes
-//! from other machines: only [`crate::fs::Node::is_current`] notices those, at the next request. So it is with objects of
-//! stores, and the session tells of these.
+//! from other machines: only [`crate::fs::Node::is_current`] notices those, at the next request. Changes of objects of
+//! stores are noticed there as well, and the session tells of them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};

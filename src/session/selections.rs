@@ -248,7 +248,7 @@ impl ChosenRows {
         let opened = self.subject.opened();
         let selection = self.selection()?;
         let selected = selection.selected(interrupt).map_err(Error::from).inspect_err(|error| opened.log(error))?;
-        // An index that could not help this selection may help the next one, once verified: that reads its column whole.
+        // An index that could not help this selection may help the next one, once verified. That reads its whole column.
         let session = opened.session();
         if session.verifies_objects || !is_address(opened.path()) {
             session.verifier.queue(selection.unverified());

@@ -242,8 +242,8 @@ impl FileRoot {
     }
 }
 
-/// A folder: its folders and its files of known formats, as they are when it is listed. In a store, where a look at each
-/// object would be a request, names tell the format, unless the address has a pattern.
+/// A folder: its folders and its files of known formats, as they are when it is listed. In a store, where a look at
+/// each object would be a request, names tell the format, unless the address has a pattern.
 pub(crate) struct Folder {
     session: Arc<Session>,
     path: PathBuf,

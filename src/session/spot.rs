@@ -182,8 +182,8 @@ impl Spot {
         })
     }
 
-    /// The names to list, in the order shown: those of [`Spot::children`], but of a table in a mount of Parquet alone only
-    /// `table.parquet` and groups below it. Programs then take the directory for a Parquet dataset.
+    /// The names to list, in the order shown: those of [`Spot::children`], but of a table in a mount of Parquet alone
+    /// only `table.parquet` and groups below it. Programs then take the directory for a Parquet dataset.
     ///
     /// # Errors
     /// As [`Spot::children`].

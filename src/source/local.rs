@@ -102,8 +102,8 @@ impl LocalFile {
         }
     }
 
-    /// As [`Source::check`](super::Source::check). A replacement by `rename` leaves the bytes as they are (the old inode
-    /// lives on); a rewrite in place does not.
+    /// As [`Source::check`](super::Source::check). A replacement by `rename` leaves the bytes as they are (the old
+    /// inode lives on); a rewrite in place does not.
     pub fn check(&self) -> Result<(), Error> {
         let now = self.stat()?.identity;
         let mut last = self.last_seen.lock();

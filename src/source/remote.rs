@@ -114,8 +114,8 @@ pub trait RemoteObject: Debug + Send + Sync {
     /// [`Error::Changed`] where the store has this version no longer, [`Error::Interrupted`] once the flag is raised.
     fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error>;
 
-    /// Announces ranges that will be read soon, in this order, so that they may be fetched side by side. Never waits, and
-    /// promises nothing.
+    /// Announces ranges that will be read soon, in this order, so that they may be fetched side by side. Never waits,
+    /// and promises nothing.
     fn plan(&self, _ranges: &[Range<u64>]) {}
 }
 

@@ -9,11 +9,11 @@
 //! | `disk` | metadata in the cache folder, for other mounts |
 //! | `measured` | delay and bandwidth, which say how much to have in flight |
 //!
-//! A thread that reads never holds a request: it waits for bytes that tasks of the runtime put into stretches, and takes
-//! them as they come.
+//! A thread that reads never holds a request: it waits for bytes that tasks of the runtime put into stretches, and
+//! takes them as they come.
 //!
 //! ```text
-//!  plan, read ─► stretches of what is missing ─► queue ─► requests for stretches that lie close ─► tasks ─► bytes ─► readers
+//!  plan, read ─► stretches of what is missing ─► queue ─► requests for close stretches ─► tasks ─► bytes ─► readers
 //!                                                  ▲ a stretch that a reader waits for goes first
 //! ```
 //!

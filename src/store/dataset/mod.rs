@@ -311,8 +311,9 @@ impl StoredDataset {
         Ok(())
     }
 
-    /// The position in the file of `length` bytes from byte `offset` on, of contiguous elements that begin at `address`.
-    /// Plans their read, and of bytes behind them that their reader will want, if the source is on a network.
+    /// The position in the file of `length` bytes from byte `offset` on, of contiguous elements that begin at
+    /// `address`. Plans their read, and of bytes behind them that their reader will want, if the source is on a
+    /// network.
     fn planned_at(&self, address: u64, offset: u64, length: u64) -> Result<u64, Error> {
         let at = address
             .checked_add(offset)
