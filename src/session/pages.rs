@@ -501,8 +501,8 @@ impl<'a> Finder<'a> {
             let colours =
                 Colours::of(&single, stated(&array.dataset.attributes, &["CLASS"]).as_deref() == Some("IMAGE"));
             let picture = drawn.picture(&colours, most, self.interrupt).ok()?;
-            let costly = || MemberFacts::Unseen("no picture: too much would have to be decoded".to_owned());
-            return Some(picture.map_or_else(costly, MemberFacts::Picture));
+            let costly = "no picture: too much would have to be decoded";
+            return Some(picture.map_or_else(|| MemberFacts::Unseen(costly.to_owned()), MemberFacts::Picture));
         }
         let mut look = Look::within(&single.whole, self.statistics, most, self.interrupt).ok()?;
         let is_drawn = room == ValueRoom::Trace && look.columns.first().is_some_and(ColumnLook::has_band);

@@ -344,8 +344,7 @@ impl Drawn<'_> {
         }
         for last in (0..labels.commonest.len()).rev() {
             let below: &[Label] = &labels.commonest[..=last];
-            let rows = |at: usize, _: &Stretch| below.iter().filter_map(|label| label.over.get(at)).sum();
-            draw(&format!("s{last}"), &rows, out);
+            draw(&format!("s{last}"), &|at, _| below.iter().filter_map(|label| label.over.get(at)).sum(), out);
         }
         String::new()
     }
