@@ -94,7 +94,7 @@ impl Fetcher {
         while done < out.len() {
             let at = offset + done as u64;
             let stretch = self.object.stretches.lock().at(at);
-            let stretch = stretch.or_else(|| self.fetching.from_disk(&self.object, at));
+            let stretch = stretch.or_else(|| self.fetching.kept_on_disk(&self.object, at));
             let Some(stretch) = stretch else {
                 self.want(at..offset + out.len() as u64, wanted, &plan.0);
                 continue;

@@ -117,7 +117,7 @@ impl Fetching {
     }
 
     /// The stretch of the cache folder that has byte `at`, which no stretch has.
-    pub(super) fn from_disk(&self, object: &Object, at: u64) -> Option<Arc<Stretch>> {
+    pub(super) fn kept_on_disk(&self, object: &Object, at: u64) -> Option<Arc<Stretch>> {
         let (kept, mut bytes) = self.disk.get(&object.on_disk, at)?;
         let memory = self.budget.try_reserve(kept.end - kept.start);
         let mut memory = memory.unwrap_or_else(|| self.budget.charge(kept.end - kept.start));
