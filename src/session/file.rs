@@ -123,11 +123,13 @@ impl ShownFile {
         Self { opened, view, attributes, _shared }
     }
 
-    /// The file's size.
+    /// The file's size. A look at the name of a file in an object on a network reads no values for it.
     ///
     /// # Errors
     /// If values cannot be read.
     pub fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+        let is_look = effort == Effort::Quick && self.opened.is_far();
+        let effort = if is_look { Effort::Free } else { effort };
         self.view.size(effort, interrupt).map_err(|error| self.failed(error))
     }
 
