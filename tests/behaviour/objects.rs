@@ -135,22 +135,40 @@ fn the_secrets_of_an_address_appear_nowhere() {
     }
 }
 
+/// A file with a table `t`, whose column `x` has these values in chunks, as they are.
+fn file_of(values: &[i64]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.h5");
+    let writer = Writer::create(&file);
+    let table = writer.table("t");
+    table.column("x", values, 20_000);
+    drop(table);
+    writer.close();
+    fs::read(&file).unwrap()
+}
+
 #[test]
 fn a_replaced_object_is_stale_and_then_opened_anew() {
+    let [old, new] = [1, 2].map(|first| (0..ROWS).map(|row| row * 3 + first).collect::<Vec<i64>>());
     let server = RangeServer::start();
-    server.put("a.h5", fs::read(data("seed_11_1.h5")).unwrap());
-    let mounted = Mounted::new(&[Path::new(&server.url("a.h5"))], &["--revalidate", "0"]);
-    let path = mounted.join("my_table/columns/energy.csv");
+    server.put("a.h5", file_of(&old));
+    let mounted = Mounted::new(&[Path::new(&server.url("a.h5"))], &["--revalidate", "0", "--ahead", "0"]);
+    let path = mounted.join("t/columns/x.raw");
     let open = fs::File::open(&path).unwrap();
-    let mut first = [0; 16];
-    open.read_exact_at(&mut first, 0).unwrap();
-    server.put("a.h5", fs::read(data("seed_11_2.h5")).unwrap());
-    // Whatever the kernel has of the old version goes, once hepfs has seen the new one.
-    let new = fs::read_to_string(&path).unwrap();
-    let local = format!("{}:my_table/columns/energy.csv", data("seed_11_2.h5").display());
-    assert_eq!(new, text(&hepfs(["cat", &local])));
+    let mut part = [0; 4096];
+    open.read_exact_at(&mut part, 0).unwrap();
+    assert!(part.chunks(8).zip(&old).all(|(bytes, value)| bytes == value.to_le_bytes()));
+    server.put("a.h5", file_of(&new));
+    // What the store has no longer is no mixture with what it has.
+    let error = open.read_exact_at(&mut part, 4 * ROWS as u64).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::ESTALE), "{error}");
+    let found = fs::read(&path).unwrap();
+    assert!(
+        found.chunks(8).zip(&new).all(|(bytes, value)| bytes == value.to_le_bytes()) && found.len() == 8 * new.len()
+    );
+    // Whatever the kernel has of the old version goes.
     until("the old pages go", || {
-        open.read_exact_at(&mut first, 0).is_err_and(|error| error.raw_os_error() == Some(libc::ESTALE))
+        open.read_exact_at(&mut part, 0).is_err_and(|error| error.raw_os_error() == Some(libc::ESTALE))
     });
 }
 
@@ -162,15 +180,8 @@ fn place_of(values: &[i64], bytes: &[u8]) -> usize {
 
 #[test]
 fn nothing_but_reading_reads_values() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("a.h5");
-    let writer = Writer::create(&file);
-    let table = writer.table("t");
     let values: Vec<i64> = (0..ROWS).map(|row| row * 0x9e37 + 1).collect();
-    table.column("x", &values, ROWS as u64);
-    drop(table);
-    writer.close();
-    let bytes = fs::read(&file).unwrap();
+    let bytes = file_of(&values);
     let begin = place_of(&values[..64], &bytes) as u64;
     let end = begin + 8 * ROWS as u64;
     let server = RangeServer::start();
