@@ -293,8 +293,9 @@ fn an_object_is_one_of_several_sources() {
 #[test]
 fn a_prefix_is_a_folder() {
     let (shelf, file) = (Shelf::default(), data("units.h5"));
+    let written = fs::metadata(&file).unwrap().modified().unwrap();
     for address in ["runs/a.h5", "runs/b.h5", "runs/notes.txt", "runs/deep/c.nc", "a.h5"] {
-        shelf.put(format!("s3://bucket/{address}"), fs::read(&file).unwrap(), 1, SystemTime::now());
+        shelf.put(format!("s3://bucket/{address}"), fs::read(&file).unwrap(), 1, written);
     }
     let interrupt = Interrupt::new();
     let names = |node: &NodeRef| -> Vec<String> {

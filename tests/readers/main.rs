@@ -27,6 +27,7 @@ mod pages;
 mod push_down;
 mod python_module;
 mod records;
+mod remote;
 mod rules;
 mod selections;
 mod shape;
