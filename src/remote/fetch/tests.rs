@@ -1,6 +1,7 @@
 //! A client of its own, with delay, bandwidth, faults and counts, in place of a network.
 
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -104,15 +105,20 @@ impl RangeClient for Line {
     }
 }
 
+/// Bytes that do not repeat, at most 64 MiB of them.
 fn content(size: u64) -> Bytes {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let words = (0..size.div_ceil(8)).flat_map(|_| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
+    static ALL: OnceLock<Bytes> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let (mut state, mut all) = (0x9e37_79b9_7f4a_7c15_u64, Vec::new());
+        for _ in 0..8 * MIB {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            all.extend_from_slice(&state.to_le_bytes());
+        }
+        all.into()
     });
-    words.take(size as usize).collect()
+    all.slice(..size as usize)
 }
 
 fn runtime() -> Runtime {
@@ -164,7 +170,7 @@ impl Bench {
     fn report(&self, what: &str, begun: Instant, bytes: u64) {
         let (counts, passed) = (self.fetching.counts(), begun.elapsed());
         println!(
-            "{what}: {:.3} s, {:.1} MB/s; {} requests, {:.2} MB fetched, {:.2} MB used, {} rounds, {} in flight, {:?} waited",
+            "{what}: {:.3} s, {:.1} MB/s; {} requests, {:.2} MB fetched, {:.2} used, {} rounds, {} in flight, {:?} waited",
             passed.as_secs_f64(),
             bytes as f64 / 1e6 / passed.as_secs_f64(),
             counts.requests,
@@ -192,7 +198,7 @@ fn quick(size: u64) -> Line {
 #[test]
 #[ignore = "takes long"]
 fn measure() {
-    let (size, bandwidth) = (96 * MIB, 100e6);
+    let (size, bandwidth) = (64 * MIB, 100e6);
     let (line, begun) = (Line::new(size, DELAY, bandwidth), Instant::now());
     runtime().block_on(async {
         let mut pieces = line.get(0..64 * MIB);
@@ -207,7 +213,7 @@ fn measure() {
     }
     let bench = Bench::new(Line::new(size, DELAY, bandwidth), 0, 512 * MIB);
     let begun = Instant::now();
-    let places: Vec<_> = (0..600).map(|at| at * 155_000).collect();
+    let places: Vec<_> = (0..600).map(|at| at * 110_000).collect();
     bench.fetcher.plan(&places.iter().map(|at| *at..at + 200).collect::<Vec<_>>());
     places.iter().for_each(|at| bench.read(*at, 200).unwrap());
     bench.report("600 places of 200 bytes, planned", begun, 600 * 200);
@@ -225,8 +231,8 @@ fn measure() {
         }
         bench.report(&format!("20 KiB in turn, planned {window} MiB ahead every {step}"), begun, size);
     }
-    for gap in [2_u64, 8, 24, 60, 300] {
-        let bench = Bench::new(Line::new(size * 2, DELAY, bandwidth), 0, 512 * MIB);
+    for gap in [2_u64, 8, 24, 60, 100] {
+        let bench = Bench::new(Line::new(size, DELAY, bandwidth), 0, 512 * MIB);
         let begun = Instant::now();
         let ranges: Vec<_> = (0..512).map(|at| at * ((gap << 10) + chunk)).map(|at| at..at + chunk).collect();
         bench.fetcher.plan(&ranges);
@@ -311,9 +317,9 @@ fn a_small_object_comes_whole_and_the_rest_of_a_larger_one_when_that_pays() {
     (0..900).for_each(|at| bench.read(at * 10_000, 100).unwrap());
     assert_eq!(bench.line.requests.load(Ordering::Relaxed), 5);
     let bench = Bench::new(Line::new(40 * MIB, DELAY, 2e9), 256 * MIB, 256 * MIB);
-    let begun = Instant::now();
     (0..400).for_each(|at| bench.read(at * 7_919 * 13 % (40 * MIB), 10).unwrap());
-    assert!(begun.elapsed() < DELAY * 100, "{:?}", begun.elapsed());
+    let requests = bench.line.requests.load(Ordering::Relaxed);
+    assert!(requests < 200, "{requests}");
     assert_eq!(bench.line.most_asked(), 1);
     // Without memory for it, it does not.
     let bench = Bench::new(Line::new(40 * MIB, Duration::from_millis(2), 2e9), 256 * MIB, 64 * MIB);
@@ -324,12 +330,13 @@ fn a_small_object_comes_whole_and_the_rest_of_a_larger_one_when_that_pays() {
 
 #[test]
 fn a_reader_takes_bytes_as_they_come() {
-    let bench = Bench::new(Line::new(64 * MIB, Duration::from_millis(5), 1e6), 0, 64 * MIB);
-    bench.fetcher.plan(std::slice::from_ref(&(0..MIB)));
-    let begun = Instant::now();
+    let mut line = Line::new(64 * MIB, DELAY, 2e5);
+    line.piece = 4 << 10;
+    let bench = Bench::new(line, 0, 64 * MIB);
+    bench.fetcher.plan(&[0..MIB]);
     bench.read(0, 20 << 10).unwrap();
-    // All of it takes a second.
-    assert!(begun.elapsed() < Duration::from_millis(600), "{:?}", begun.elapsed());
+    // All of it takes five seconds.
+    assert!(bench.fetching.counts().fetched < MIB / 2);
 }
 
 #[test]
@@ -342,7 +349,7 @@ fn an_interrupt_ends_a_wait() {
         interrupt.raise();
         let raised = Instant::now();
         assert!(matches!(reader.join().unwrap(), Err(Error::Interrupted(_))));
-        assert!(raised.elapsed() < Duration::from_millis(500), "{:?}", raised.elapsed());
+        assert!(raised.elapsed() < Duration::from_secs(2), "{:?}", raised.elapsed());
     });
 }
 
@@ -366,28 +373,27 @@ fn an_error_is_forgotten_and_a_change_is_not() {
 
 #[test]
 fn a_reader_that_stops_ends_what_was_begun_for_it() {
-    let bench = Bench::new(Line::new(200 * MIB, Duration::from_millis(1), 1e9), 0, 128 * MIB);
-    bench.fetcher.plan(&(0..200).map(|at| at * MIB..(at + 1) * MIB).collect::<Vec<_>>());
+    let bench = Bench::new(quick(64 * MIB), 0, 32 * MIB);
+    bench.fetcher.plan(&(0..64).map(|at| at * MIB..(at + 1) * MIB).collect::<Vec<_>>());
     bench.read(0, MIB).unwrap();
     thread::sleep(Duration::from_millis(100));
     bench.rest();
     // The window, and the request that fills it.
     let fetched = bench.fetching.counts().fetched;
     assert!((8 * MIB..=12 * MIB).contains(&fetched), "{fetched}");
-    drop(bench.fetcher.object.stretches.lock());
     // Others are not held up.
-    bench.read(150 * MIB, 4 * MIB).unwrap();
+    bench.read(50 * MIB, 4 * MIB).unwrap();
 }
 
 #[test]
 fn plans_take_no_more_than_the_budget() {
-    let bench = Bench::new(quick(200 * MIB), 0, 8 * MIB);
+    let bench = Bench::new(quick(64 * MIB), 0, 8 * MIB);
     let _others = bench.budget.try_reserve(7 * MIB).unwrap();
-    bench.fetcher.plan(&(0..200).map(|at| at * MIB..(at + 1) * MIB).collect::<Vec<_>>());
+    bench.fetcher.plan(&(0..64).map(|at| at * MIB..(at + 1) * MIB).collect::<Vec<_>>());
     bench.rest();
     assert!(bench.budget.held() <= 8 * MIB, "{}", bench.budget.held());
     // A reader gets its bytes even so.
-    bench.read(100 * MIB, 5 * MIB).unwrap();
+    bench.read(50 * MIB, 5 * MIB).unwrap();
 }
 
 #[test]
