@@ -31,6 +31,9 @@ const MOST_ROUNDS: u32 = 32;
 /// is next.
 const LEVELS: u8 = 2;
 
+/// Groups to go through together when the first of a group is asked for: a walk begins there.
+const BEGIN_TOGETHER: usize = 4;
+
 /// Most groups to go through together.
 const MOST_TOGETHER: usize = 64;
 
@@ -79,7 +82,7 @@ impl Siblings {
     /// Remembers the groups in a group.
     fn add(&mut self, groups: Vec<u64>) {
         if groups.len() > 1 && self.0.len() < MOST_DEEP {
-            self.0.push(Family { groups, next: 0, known: 0, together: 1 });
+            self.0.push(Family { groups, next: 0, known: 0, together: BEGIN_TOGETHER / 2 });
         }
     }
 }
@@ -244,7 +247,7 @@ mod tests {
         assert_eq!(siblings.with(5), [5]);
         siblings.add((0..100).collect());
         let asked: Vec<_> = (0..100).map(|group| siblings.with(group)).filter(|groups| groups.len() > 1).collect();
-        assert_eq!(asked.iter().map(Vec::len).collect::<Vec<_>>(), [2, 4, 8, 16, 32, 38]);
+        assert_eq!(asked.iter().map(Vec::len).collect::<Vec<_>>(), [4, 8, 16, 32, 40]);
         assert_eq!(asked.concat(), (0..100).collect::<Vec<_>>());
         // One by itself, and what follows it.
         let mut siblings = Siblings::default();
@@ -256,13 +259,12 @@ mod tests {
     fn groups_of_a_group_are_asked_for_between_its_siblings() {
         let mut siblings = Siblings::default();
         siblings.add(vec![1, 2, 3, 4]);
-        assert_eq!(siblings.with(1), [1, 2]);
+        assert_eq!(siblings.with(1), [1, 2, 3, 4]);
         siblings.add(vec![11, 12, 13]);
-        assert_eq!(siblings.with(11), [11, 12]);
+        assert_eq!(siblings.with(11), [11, 12, 13]);
         assert_eq!(siblings.with(2), [2]);
-        assert_eq!(siblings.with(3), [3, 4]);
         // What is in no family ends all.
         assert_eq!(siblings.with(99), [99]);
-        assert_eq!(siblings.with(4), [4]);
+        assert_eq!(siblings.with(3), [3]);
     }
 }
