@@ -63,7 +63,9 @@ impl RetryPatience {
         // Clients that failed together shall not return together.
         let part = RandomState::new().hash_one(self.failures) % 512;
         let wait = (longest / 2 + longest * part as u32 / 1024).max(asked.unwrap_or_default());
-        if !failure.may_pass() || self.failures >= self.most || Instant::now() + wait >= self.last + self.deadline {
+        // Compared as a time passed: a store may ask for any number of seconds.
+        let is_too_long = self.last.elapsed().saturating_add(wait) >= self.deadline;
+        if !failure.may_pass() || self.failures >= self.most || is_too_long {
             return Err(failure);
         }
         sleep(wait).await;
@@ -202,8 +204,10 @@ mod tests {
             }
             assert_eq!(patience.wait(status(503, None)).await, Err(status(503, None)));
             patience.begin();
-            // Longer than the deadline.
-            assert!(patience.wait(status(503, Some(61))).await.is_err());
+            // Longer than the deadline, and than any time.
+            for seconds in [61, u64::MAX] {
+                assert!(patience.wait(status(503, Some(seconds))).await.is_err());
+            }
             assert!(patience.wait(status(403, None)).await.is_err());
         });
     }
