@@ -450,9 +450,28 @@ fn a_look_serves_for_a_while() {
     server.no_faults();
     thread::sleep(Duration::from_millis(700));
     server.faults([Some(Fault::Status(404))]);
-    assert_eq!(store.stat(address).unwrap_err().kind(), io::ErrorKind::NotFound);
+    let begun = Instant::now();
+    // After a look that failed, requests do not wait for the next.
+    let error = loop {
+        match store.stat(address) {
+            Ok(_) => assert!(begun.elapsed() < Duration::from_secs(20)),
+            Err(error) => break error,
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
     thread::sleep(Duration::from_millis(700));
     assert_eq!(store.stat(address).unwrap().identity.size, 300_000);
+    // At a silent server only the first waits.
+    thread::sleep(Duration::from_millis(700));
+    server.faults((0..8).map(|_| Some(Fault::Pause(0, Duration::from_secs(30)))));
+    store.stat(address).unwrap();
+    let begun = Instant::now();
+    for _ in 0..3 {
+        thread::sleep(Duration::from_millis(700));
+        assert_eq!(store.stat(address).unwrap().identity.size, 300_000);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -22,6 +22,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -69,6 +70,8 @@ struct Inner {
     buckets: Mutex<HashMap<BucketName, Arc<Bucket>>>,
     known: Mutex<HashMap<PathBuf, Known>>,
     lists: Mutex<HashMap<PathBuf, KnownList>>,
+    /// Whether the last look brought no answer, or none in time.
+    is_late: AtomicBool,
     me: Weak<Inner>,
 }
 
@@ -114,6 +117,7 @@ impl Store {
             buckets: Mutex::default(),
             known: Mutex::default(),
             lists: Mutex::default(),
+            is_late: AtomicBool::new(false),
             me: me.clone(),
         })))
     }
@@ -191,13 +195,9 @@ impl ObjectStore for Store {
         let listed = match known {
             Some((listed, false)) => listed,
             Some((listed, true)) => {
-                let (inner, folder) = (inner.clone(), folder.to_owned());
-                let look = runtime.spawn(async move { inner.look_into(&folder).await });
+                let (looking, folder) = (inner.clone(), folder.to_owned());
                 // An answer of before is better than none.
-                match runtime.block_on(async { timeout(LONGEST_LOOK, look).await }) {
-                    Ok(Ok(Ok(listed))) => listed,
-                    _ => listed,
-                }
+                inner.soon(&runtime, async move { looking.look_into(&folder).await }).unwrap_or(listed)
             }
             None => {
                 let listed = runtime::wait(&runtime, inner.look_into(folder), interrupt)?;
@@ -357,7 +357,8 @@ impl Inner {
         let now = Instant::now();
         let is_due = *due <= now;
         if is_due {
-            *due = now + AFTER_FAILURE.min(self.options.revalidate);
+            let is_late = self.is_late.load(Ordering::Relaxed);
+            *due = now + if is_late { AFTER_FAILURE } else { AFTER_FAILURE.min(self.options.revalidate) };
         }
         is_due
     }
@@ -372,15 +373,37 @@ impl Inner {
         let Some((object, folder)) = found else { return Ok(()) };
         let Some(inner) = self.me.upgrade() else { return Ok(()) };
         let (runtime, address) = (runtime::handle()?, address.to_owned());
-        let look = runtime.spawn(async move {
+        let looking = inner.clone();
+        inner.soon(&runtime, async move {
             // One list tells the versions of all objects of a folder.
             match folder {
-                Some(folder) => drop(inner.look_into(&folder).await),
-                None => drop(inner.look(&address, &object).await),
+                Some(folder) => looking.look_into(&folder).await.map(drop),
+                None => looking.look(&address, &object).await.map(drop),
             }
         });
-        let _ = runtime.block_on(async { timeout(LONGEST_LOOK, look).await });
         Ok(())
+    }
+
+    /// Begins a look, and waits a short time for it; not at all if the last one brought no answer in time, since at a
+    /// silent store each request of the kernel would wait.
+    fn soon<T: Send + 'static>(
+        self: &Arc<Self>,
+        runtime: &Handle,
+        look: impl Future<Output = Result<T, RemoteFailure>> + Send + 'static,
+    ) -> Option<T> {
+        let inner = self.clone();
+        let look = runtime.spawn(async move {
+            let found = look.await;
+            let is_late = found.as_ref().is_err_and(RemoteFailure::may_pass);
+            inner.is_late.store(is_late, Ordering::Relaxed);
+            found.ok()
+        });
+        if self.is_late.load(Ordering::Relaxed) {
+            return None;
+        }
+        let found = runtime.block_on(async { timeout(LONGEST_LOOK, look).await });
+        self.is_late.fetch_or(found.is_err(), Ordering::Relaxed);
+        found.ok()?.ok()?
     }
 }
 
