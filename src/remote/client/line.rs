@@ -28,6 +28,9 @@ use crate::store::Counter;
 /// Most bytes of an answer's text that are looked at.
 const LONGEST_TEXT: usize = 16 << 10;
 
+/// Most bytes of a page of a list: a thousand keys of 1 KiB, each byte of which may be escaped.
+const LONGEST_LIST: usize = 16 << 20;
+
 /// Headers with the number of a version: of Amazon, Google and Azure.
 const VERSIONS: [&str; 3] = ["x-amz-version-id", "x-goog-generation", "x-ms-version-id"];
 
@@ -289,12 +292,15 @@ impl HttpLine {
             return Err(refusal(&host, response, matches!(expected, ExpectedAnswer::Part { .. })).await);
         }
         match expected {
-            ExpectedAnswer::Success => check_encoding(&host, response.headers())?,
+            ExpectedAnswer::Success => {
+                check_encoding(&host, response.headers())?;
+                gathered(&host, response).await
+            }
             ExpectedAnswer::Part { range, size, version } => {
                 check_part(&host, response.status(), response.headers(), (range, *size, version))?;
+                Ok(response)
             }
         }
-        Ok(response)
     }
 }
 
@@ -332,6 +338,20 @@ pub(super) async fn beginning(response: HttpResponse) -> BytesMut {
     // Its status is known without it.
     let _ = tokio::time::timeout(Duration::from_secs(1), gather).await;
     found
+}
+
+/// An answer with all its text, which `object_store` would gather without a limit.
+async fn gathered(host: &str, response: HttpResponse) -> Result<HttpResponse, RemoteFailure> {
+    let (head, body) = response.into_parts();
+    let (mut body, mut found) = (body.bytes_stream(), Vec::new());
+    while let Some(bytes) = body.next().await {
+        let bytes = bytes.map_err(|error| RemoteFailure::Network { host: host.to_owned(), reason: cause(&error) })?;
+        if found.len() + bytes.len() > LONGEST_LIST {
+            return Err(RemoteFailure::answer(host, "sends a list that is too long"));
+        }
+        found.extend_from_slice(&bytes);
+    }
+    Ok(HttpResponse::from_parts(head, found.into()))
 }
 
 /// The code in an error of S3 or Google: `<Code>AccessDenied</Code>`.
