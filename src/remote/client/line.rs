@@ -64,6 +64,10 @@ impl ObjectFacts {
         modified: Option<i64>,
         trust_mtime: bool,
     ) -> Result<Self, RemoteFailure> {
+        // As in files. Beyond it, sums of places would not be numbers.
+        if i64::try_from(size).is_err() {
+            return Err(RemoteFailure::answer(host, format!("tells a size that no file has, {size} bytes")));
+        }
         let is_weak = tag.is_some();
         let strong = tag.filter(|tag| tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"'));
         let version = match (strong, number.filter(|number| number != "null"), modified) {
