@@ -96,6 +96,8 @@ impl Fetcher {
             let stretch = self.object.stretches.lock().at(at);
             let stretch = stretch.or_else(|| self.fetching.kept_on_disk(&self.object, at));
             let Some(stretch) = stretch else {
+                // A request may have failed before its reader looked.
+                self.object.check()?;
                 self.want(at..offset + out.len() as u64, wanted, &plan.0);
                 continue;
             };

@@ -359,7 +359,8 @@ fn an_error_is_forgotten_and_a_change_is_not() {
     line.fails = 2;
     let bench = Bench::new(line, 0, 64 * MIB);
     bench.read(0, 100).unwrap();
-    let error = bench.read(MIB, MIB).unwrap_err();
+    // A request that fails before its reader looks is made again.
+    let error = (0..8).find_map(|_| bench.read(MIB, MIB).err()).unwrap();
     assert_eq!(error.to_string(), "s3://bucket/key: 503 Slow Down");
     bench.read(MIB, MIB).unwrap();
     let mut line = quick(64 * MIB);
