@@ -32,6 +32,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(super) struct Disk {
     kept: KeptFolder,
     waiting: Mutex<Waiting>,
+    /// Held while stretches are written.
+    writing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -57,7 +59,7 @@ struct Known {
 
 impl Disk {
     pub fn new(kept: KeptFolder) -> Arc<Self> {
-        Arc::new(Self { kept, waiting: Mutex::default() })
+        Arc::new(Self { kept, waiting: Mutex::default(), writing: Mutex::default() })
     }
 
     /// Looks up which stretches of an object are kept.
@@ -116,6 +118,7 @@ impl Disk {
 
     /// Writes the stretches that wait; returns whose they are.
     fn write(&self) -> Vec<Arc<Places>> {
+        let _turn = self.writing.lock();
         let mut written = Vec::new();
         loop {
             let mut waiting = self.waiting.lock();
