@@ -302,9 +302,12 @@ impl Fetching {
     /// The next stretch of an object's rest, marked as in flight. `None`: there is no more, or it does not pay.
     fn rest(&self, schedule: &Schedule, object: &Arc<Object>, most: u64) -> Option<Arc<Stretch>> {
         let mut from = object.rest_from.lock();
-        let gap = object.stretches.lock().gap((*from)?..object.size(), object.size());
-        let gap = gap.filter(|_| self.pays(&schedule.measured, object) && object.check().is_ok());
-        let Some(gap) = gap else {
+        if !self.pays(&schedule.measured, object) || object.check().is_err() {
+            // It may pay later.
+            *from = None;
+            return None;
+        }
+        let Some(gap) = object.stretches.lock().gap((*from)?..object.size(), object.size()) else {
             *from = Some(u64::MAX);
             return None;
         };
