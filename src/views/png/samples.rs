@@ -16,7 +16,7 @@ pub struct Numbers {
 
 impl Numbers {
     /// Returns a reader of elements of this type, or of arrays of them, one of which may mean missing: numbers, the
-    /// magnitudes of complex ones, and booleans as 0 and 1. `None`: they are none of these.
+    /// magnitudes of complex ones, and booleans as 0 and 1. `None`: of any other type.
     pub fn of(datatype: &Datatype, missing: Option<&[u8]>) -> Option<Self> {
         let element = match NpyType::of(datatype).ok()? {
             NpyType::Array { base, .. } => *base,
