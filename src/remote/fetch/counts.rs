@@ -37,7 +37,7 @@ pub struct FetchCounts {
     pub waited: Duration,
     /// Reads whose bytes were all in memory.
     pub memory_hits: u64,
-    /// Stretches that came from the cache folder.
+    /// ByteStretches that came from the cache folder.
     pub disk_hits: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Stretches in the cache folder, so that another mount need not fetch them.
+//! ByteStretches in the cache folder, so that another mount need not fetch them.
 //!
 //! Those that stay after having been read are kept: metadata, small objects, what was fetched in the background. Values
 //! that are read once would only push them out. Each is an entry of its own, and one more says where they lie: an entry
@@ -38,14 +38,14 @@ pub(super) struct Disk {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    stretches: VecDeque<(Arc<Places>, u64, Vec<u8>)>,
+    stretches: VecDeque<(Arc<KeptPlaces>, u64, Vec<u8>)>,
     bytes: usize,
     is_written: bool,
 }
 
 /// Where the kept stretches of an object lie.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct KeptPlaces {
     pub identity: Identity,
     known: Mutex<Known>,
 }
@@ -63,8 +63,8 @@ impl Disk {
     }
 
     /// Looks up which stretches of an object are kept.
-    pub fn places(&self, identity: Identity) -> Arc<Places> {
-        Arc::new(Places { identity, known: Mutex::new(Known { places: self.load(&identity), is_new: false }) })
+    pub fn places(&self, identity: Identity) -> Arc<KeptPlaces> {
+        Arc::new(KeptPlaces { identity, known: Mutex::new(Known { places: self.load(&identity), is_new: false }) })
     }
 
     fn load(&self, identity: &Identity) -> BTreeMap<u64, u64> {
@@ -74,7 +74,7 @@ impl Disk {
     }
 
     /// A kept stretch that has byte `at`.
-    pub fn get(&self, places: &Places, at: u64) -> Option<(Range<u64>, Vec<u8>)> {
+    pub fn get(&self, places: &KeptPlaces, at: u64) -> Option<(Range<u64>, Vec<u8>)> {
         let range = places.with(at)?;
         let bytes = self.kept.get(&places.identity, &what(range.start));
         let bytes = bytes.filter(|bytes| bytes.len() as u64 == range.end - range.start);
@@ -85,7 +85,7 @@ impl Disk {
     }
 
     /// Keeps a stretch, if the disk is fast enough; does not wait for it.
-    pub fn keep(self: &Arc<Self>, places: &Arc<Places>, start: u64, bytes: &[u8], runtime: &Handle) {
+    pub fn keep(self: &Arc<Self>, places: &Arc<KeptPlaces>, start: u64, bytes: &[u8], runtime: &Handle) {
         let mut waiting = self.waiting.lock();
         if self.kept.folder().is_none() || waiting.bytes + bytes.len() > MOST_WAITING {
             return;
@@ -99,7 +99,7 @@ impl Disk {
     }
 
     fn write_for_a_while(&self) {
-        let mut written: Vec<Arc<Places>> = Vec::new();
+        let mut written: Vec<Arc<KeptPlaces>> = Vec::new();
         loop {
             for places in self.write() {
                 if !written.iter().any(|other| Arc::ptr_eq(other, &places)) {
@@ -117,7 +117,7 @@ impl Disk {
     }
 
     /// Writes the stretches that wait; returns whose they are.
-    fn write(&self) -> Vec<Arc<Places>> {
+    fn write(&self) -> Vec<Arc<KeptPlaces>> {
         let _turn = self.writing.lock();
         let mut written = Vec::new();
         loop {
@@ -136,7 +136,7 @@ impl Disk {
     }
 
     /// Writes where the stretches of an object lie, if that is new. Another process may have added others.
-    fn save(&self, places: &Places) {
+    fn save(&self, places: &KeptPlaces) {
         let mut known = places.known.lock();
         if std::mem::take(&mut known.is_new) {
             let others = self.load(&places.identity);
@@ -150,7 +150,7 @@ impl Disk {
     }
 
     /// Writes what waits, and where the stretches of an object lie.
-    pub fn finish(&self, places: &Places) {
+    pub fn finish(&self, places: &KeptPlaces) {
         drop(self.write());
         self.save(places);
     }
@@ -160,7 +160,7 @@ fn what(start: u64) -> String {
     format!("bytes from {start}")
 }
 
-impl Places {
+impl KeptPlaces {
     /// The kept stretch that has byte `at`.
     fn with(&self, at: u64) -> Option<Range<u64>> {
         let known = self.known.lock();

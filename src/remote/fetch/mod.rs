@@ -13,8 +13,8 @@
 //! takes them as they come.
 //!
 //! ```text
-//!  plan, read ─► stretches of what is missing ─► queue ─► requests for close stretches ─► tasks ─► bytes ─► readers
-//!                                                  ▲ a stretch that a reader waits for goes first
+//!  plan, read ─► missing stretches ─► queue ─► requests for close stretches ─► tasks ─► bytes ─► readers
+//!                                     ▲ a stretch that a reader waits for goes first
 //! ```
 //!
 //! - **Values** (planned, or 16 KiB and more at once) are fetched exactly, and go once they have been read: they are
@@ -44,7 +44,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::remote::RangeClient;
 use crate::source::{Error, Identity, Interrupt};
 
-use object::{BLOCK, Object, Wanted};
+use object::{BLOCK, FetchedObject, Wanted};
 use stretch::{Plan, Reading};
 
 pub use counts::FetchCounts;
@@ -63,7 +63,7 @@ pub struct FetchSettings {
 #[derive(Debug)]
 pub struct Fetcher {
     fetching: Arc<Fetching>,
-    object: Arc<Object>,
+    object: Arc<FetchedObject>,
     /// Whether it was read before.
     was_read: AtomicBool,
 }
@@ -82,10 +82,7 @@ impl Fetcher {
     pub fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
         self.object.check()?;
         let whole = 0..self.object.size();
-        if !self.was_read.swap(true, Ordering::Relaxed)
-            && self.fetching.takes_whole(&self.object)
-            && !self.object.on_disk.have(&whole)
-        {
+        if !self.was_read.swap(true, Ordering::Relaxed) && self.comes_whole() && !self.object.on_disk.have(&whole) {
             self.want(whole, Wanted::Kept, &self.object.rest);
         }
         let wanted = if (out.len() as u64) < BLOCK { Wanted::Blocks } else { Wanted::Exactly };
@@ -115,6 +112,11 @@ impl Fetcher {
             self.fetching.counts.memory_hits.add(1);
         }
         Ok(())
+    }
+
+    /// Whether the first read fetches all bytes.
+    pub fn comes_whole(&self) -> bool {
+        self.fetching.takes_whole(&self.object)
     }
 
     /// Announces bytes that will be read soon, in this order; never waits. What memory has no room for is left out.

@@ -9,8 +9,8 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::counts::Counts;
-use super::disk::Places;
-use super::stretch::{Plan, Stretch};
+use super::disk::KeptPlaces;
+use super::stretch::{ByteStretch, Plan};
 use crate::remote::RangeClient;
 use crate::source::Error;
 
@@ -36,14 +36,14 @@ pub(super) enum Wanted {
 
 /// One version of an object.
 #[derive(Debug)]
-pub(super) struct Object {
+pub(super) struct FetchedObject {
     /// Differs from that of any other object of the same store.
     pub number: u64,
     pub client: Arc<dyn RangeClient>,
     pub address: PathBuf,
-    pub stretches: Mutex<Stretches>,
+    pub stretches: Mutex<ByteStretches>,
     /// Its stretches in the cache folder.
-    pub on_disk: Arc<Places>,
+    pub on_disk: Arc<KeptPlaces>,
     /// Bytes that are fetched although no reader asked for them.
     pub rest: Arc<Plan>,
     /// Where to look for more of the rest. `None`: it is not being fetched, and was not.
@@ -59,8 +59,8 @@ pub(super) struct Object {
     pub fetched: AtomicU64,
 }
 
-impl Object {
-    pub fn new(number: u64, client: Arc<dyn RangeClient>, on_disk: Arc<Places>, address: PathBuf) -> Self {
+impl FetchedObject {
+    pub fn new(number: u64, client: Arc<dyn RangeClient>, on_disk: Arc<KeptPlaces>, address: PathBuf) -> Self {
         Self {
             number,
             client,
@@ -94,7 +94,13 @@ impl Object {
     }
 
     /// Adds stretches for the bytes of a range that no stretch has.
-    pub fn want(&self, range: Range<u64>, wanted: Wanted, plan: &Arc<Plan>, counts: &Arc<Counts>) -> Vec<Arc<Stretch>> {
+    pub fn want(
+        &self,
+        range: Range<u64>,
+        wanted: Wanted,
+        plan: &Arc<Plan>,
+        counts: &Arc<Counts>,
+    ) -> Vec<Arc<ByteStretch>> {
         let mut stretches = self.stretches.lock();
         let (mut at, mut added) = (range.start, Vec::new());
         while let Some(gap) = stretches.gap(at..range.end, self.size()) {
@@ -104,7 +110,7 @@ impl Object {
                 _ => first..gap.end.min(range.end).min(first + LONGEST),
             };
             at = part.end;
-            let stretch = Arc::new(Stretch::new(part, wanted != Wanted::Exactly, plan, counts));
+            let stretch = Arc::new(ByteStretch::new(part, wanted != Wanted::Exactly, plan, counts));
             stretches.put(&stretch);
             added.push(stretch);
         }
@@ -113,16 +119,16 @@ impl Object {
 }
 
 /// The block around byte `at`, within a gap behind stretch `before`. It grows while neighbours are used.
-fn block(gap: &Range<u64>, at: u64, before: Option<&Stretch>) -> Range<u64> {
+fn block(gap: &Range<u64>, at: u64, before: Option<&ByteStretch>) -> Range<u64> {
     let start = gap.start.max(at - at % BLOCK);
     let grown = before.filter(|before| before.is_kept && before.range.end == start && before.was_used());
     let length = grown.map_or(BLOCK, |before| (before.len() * 2).clamp(BLOCK, LARGEST_BLOCK));
     start..gap.end.min((start + length).next_multiple_of(BLOCK))
 }
 
-/// Stretches in the order of their places.
+/// ByteStretches in the order of their places.
 #[derive(Debug, Default)]
-pub(super) struct Stretches {
+pub(super) struct ByteStretches {
     slots: BTreeMap<u64, Slot>,
     /// Number of slots at which to look for those whose stretch is gone.
     most: usize,
@@ -131,13 +137,13 @@ pub(super) struct Stretches {
 /// A stretch lives here as long as it is queued; then in its request, and in the cache.
 #[derive(Debug)]
 struct Slot {
-    stretch: Weak<Stretch>,
-    queued: Option<Arc<Stretch>>,
+    stretch: Weak<ByteStretch>,
+    queued: Option<Arc<ByteStretch>>,
 }
 
-impl Stretches {
+impl ByteStretches {
     /// The last stretch that begins before byte `end`.
-    pub fn before(&mut self, end: u64) -> Option<Arc<Stretch>> {
+    pub fn before(&mut self, end: u64) -> Option<Arc<ByteStretch>> {
         loop {
             let (start, slot) = self.slots.range(..end).next_back()?;
             let (start, stretch) = (*start, slot.stretch.upgrade());
@@ -149,7 +155,7 @@ impl Stretches {
     }
 
     /// The first stretch that begins at byte `start` or behind.
-    pub fn behind(&mut self, start: u64) -> Option<Arc<Stretch>> {
+    pub fn behind(&mut self, start: u64) -> Option<Arc<ByteStretch>> {
         loop {
             let (start, slot) = self.slots.range(start..).next()?;
             let (start, stretch) = (*start, slot.stretch.upgrade());
@@ -161,7 +167,7 @@ impl Stretches {
     }
 
     /// The stretch that has byte `at`.
-    pub fn at(&mut self, at: u64) -> Option<Arc<Stretch>> {
+    pub fn at(&mut self, at: u64) -> Option<Arc<ByteStretch>> {
         self.before(at + 1).filter(|stretch| stretch.range.end > at)
     }
 
@@ -181,7 +187,7 @@ impl Stretches {
     }
 
     /// Adds a stretch where none is.
-    pub fn put(&mut self, stretch: &Arc<Stretch>) {
+    pub fn put(&mut self, stretch: &Arc<ByteStretch>) {
         if self.slots.len() >= self.most {
             self.slots.retain(|_, slot| slot.stretch.strong_count() > 0);
             self.most = (self.slots.len() * 2).max(1024);
@@ -191,11 +197,11 @@ impl Stretches {
     }
 
     /// Leaves a stretch to its request.
-    pub fn release(&mut self, stretch: &Arc<Stretch>) {
+    pub fn release(&mut self, stretch: &Arc<ByteStretch>) {
         self.slots.entry(stretch.range.start).and_modify(|slot| slot.queued = None);
     }
 
-    pub fn remove(&mut self, stretch: &Arc<Stretch>) {
+    pub fn remove(&mut self, stretch: &Arc<ByteStretch>) {
         let start = stretch.range.start;
         if self.slots.get(&start).is_some_and(|slot| slot.stretch.as_ptr() == Arc::as_ptr(stretch)) {
             self.slots.remove(&start);

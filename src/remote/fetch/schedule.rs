@@ -16,8 +16,8 @@ use super::FetchSettings;
 use super::counts::{Counts, FetchCounts};
 use super::disk::Disk;
 use super::measured::Measured;
-use super::object::{Object, Wanted};
-use super::stretch::Stretch;
+use super::object::{FetchedObject, Wanted};
+use super::stretch::ByteStretch;
 use crate::remote::RangeClient;
 use crate::source::{Error, FETCHED_WHOLE, Identity};
 use crate::store::{Budget, Cache, KeptFolder};
@@ -33,10 +33,6 @@ const GAPS: u64 = 8;
 const MOST_REQUEST: u64 = 8 << 20;
 const LEAST_REQUEST: u64 = 1 << 20;
 
-/// Bytes behind a request that wait for more to join them, and for how long.
-const LINGERING: u64 = 256 << 10;
-const LINGER: Duration = Duration::from_millis(4);
-
 /// The schedule, the memory and the counters that all objects of a store share.
 pub struct Fetching {
     settings: FetchSettings,
@@ -44,28 +40,26 @@ pub struct Fetching {
     disk: Arc<Disk>,
     runtime: Handle,
     pub(super) counts: Arc<Counts>,
-    /// Stretches that have arrived, by the number of their object and their place.
-    pub(super) held: Cache<(u64, u64), Stretch>,
+    /// ByteStretches that have arrived, by the number of their object and their place.
+    pub(super) held: Cache<(u64, u64), ByteStretch>,
     schedule: Mutex<Schedule>,
     objects: AtomicU64,
 }
 
 struct Schedule {
-    /// Stretches that readers wait for.
+    /// ByteStretches that readers wait for.
     urgent: VecDeque<Queued>,
     planned: VecDeque<Queued>,
-    /// Short stretches that others may join.
-    lingering: Vec<Queued>,
     /// Objects whose rest is fetched when nothing else is.
-    rests: VecDeque<Weak<Object>>,
-    /// Stretches of values that have arrived, oldest first.
-    arrived: VecDeque<(u64, Weak<Stretch>)>,
+    rests: VecDeque<Weak<FetchedObject>>,
+    /// ByteStretches of values that have arrived, oldest first.
+    arrived: VecDeque<(u64, Weak<ByteStretch>)>,
     requests: usize,
     measured: Measured,
 }
 
 /// A stretch that may have been begun, with others, before its turn.
-type Queued = (Arc<Object>, Weak<Stretch>);
+type Queued = (Arc<FetchedObject>, Weak<ByteStretch>);
 
 impl std::fmt::Debug for Fetching {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -79,7 +73,6 @@ impl Fetching {
         let schedule = Schedule {
             urgent: VecDeque::new(),
             planned: VecDeque::new(),
-            lingering: Vec::new(),
             rests: VecDeque::new(),
             arrived: VecDeque::new(),
             requests: 0,
@@ -102,22 +95,17 @@ impl Fetching {
         self.counts.snapshot()
     }
 
-    /// How far ahead of a reader to plan: fewer bytes leave the network idle between requests.
-    pub fn worth_planning(&self) -> u64 {
-        self.window(&self.schedule.lock().measured)
-    }
-
     fn window(&self, measured: &Measured) -> u64 {
         measured.window().min(self.budget.limit() / 4)
     }
 
-    pub(super) fn object(&self, client: Arc<dyn RangeClient>, identity: Identity, address: PathBuf) -> Object {
+    pub(super) fn object(&self, client: Arc<dyn RangeClient>, identity: Identity, address: PathBuf) -> FetchedObject {
         let number = self.objects.fetch_add(1, Ordering::Relaxed);
-        Object::new(number, client, self.disk.places(identity), address)
+        FetchedObject::new(number, client, self.disk.places(identity), address)
     }
 
     /// The stretch of the cache folder that has byte `at`, which no stretch has.
-    pub(super) fn kept_on_disk(&self, object: &Object, at: u64) -> Option<Arc<Stretch>> {
+    pub(super) fn kept_on_disk(&self, object: &FetchedObject, at: u64) -> Option<Arc<ByteStretch>> {
         let (kept, mut bytes) = self.disk.get(&object.on_disk, at)?;
         let memory = self.budget.try_reserve(kept.end - kept.start);
         let mut memory = memory.unwrap_or_else(|| self.budget.charge(kept.end - kept.start));
@@ -127,7 +115,7 @@ impl Fetching {
         bytes.truncate((range.end - kept.start) as usize);
         bytes.drain(..(range.start - kept.start) as usize);
         memory.keep(range.end - range.start);
-        let stretch = Arc::new(Stretch::held(range, bytes, memory, &object.rest, &self.counts));
+        let stretch = Arc::new(ByteStretch::held(range, bytes, memory, &object.rest, &self.counts));
         stretches.put(&stretch);
         stretches.release(&stretch);
         drop(stretches);
@@ -137,45 +125,19 @@ impl Fetching {
     }
 
     /// Whether an object is small enough to be fetched whole.
-    pub(super) fn takes_whole(&self, object: &Object) -> bool {
+    pub(super) fn takes_whole(&self, object: &FetchedObject) -> bool {
         object.size() <= FETCHED_WHOLE.min(self.settings.ahead).min(self.budget.limit() / 4)
     }
 
     /// Queues stretches in this order, behind those queued before.
-    pub(super) fn plan(self: &Arc<Self>, object: &Arc<Object>, stretches: Vec<Arc<Stretch>>) {
+    pub(super) fn plan(self: &Arc<Self>, object: &Arc<FetchedObject>, stretches: Vec<Arc<ByteStretch>>) {
         let queued = stretches.iter().map(|stretch| (object.clone(), Arc::downgrade(stretch)));
-        let bytes: u64 = stretches.iter().map(|stretch| stretch.len()).sum();
-        let Some(first) = stretches.first() else { return };
-        let mut schedule = self.schedule.lock();
-        // Behind others, more are likely to follow.
-        let before = object.stretches.lock().before(first.range.start).filter(|_| !first.is_kept);
-        let follows = before.is_some_and(|before| first.range.start - before.range.end <= GAP);
-        if bytes < LINGERING && schedule.requests > 0 && follows {
-            if schedule.lingering.is_empty() {
-                let fetching = Arc::downgrade(self);
-                self.runtime.spawn(async move {
-                    tokio::time::sleep(LINGER).await;
-                    fetching.upgrade().inspect(Self::end_lingering);
-                });
-            }
-            schedule.lingering.extend(queued);
-            return;
-        }
-        schedule.planned.extend(queued);
-        drop(schedule);
-        self.dispatch();
-    }
-
-    fn end_lingering(self: &Arc<Self>) {
-        let mut schedule = self.schedule.lock();
-        let lingering = std::mem::take(&mut schedule.lingering);
-        schedule.planned.extend(lingering);
-        drop(schedule);
+        self.schedule.lock().planned.extend(queued);
         self.dispatch();
     }
 
     /// Keeps a stretch that has arrived, unless it has been read meanwhile.
-    fn hold(&self, object: &Object, stretch: Arc<Stretch>) {
+    fn hold(&self, object: &FetchedObject, stretch: Arc<ByteStretch>) {
         self.held.insert((object.number, stretch.range.start), stretch.clone());
         if stretch.is_kept {
             self.disk.keep(&object.on_disk, stretch.range.start, &stretch.bytes(), &self.runtime);
@@ -192,7 +154,7 @@ impl Fetching {
     }
 
     /// Begins the request of a stretch that a reader waits for before all that are planned.
-    pub(super) fn hurry(self: &Arc<Self>, object: &Arc<Object>, stretch: &Arc<Stretch>) {
+    pub(super) fn hurry(self: &Arc<Self>, object: &Arc<FetchedObject>, stretch: &Arc<ByteStretch>) {
         if stretch.want() {
             self.schedule.lock().urgent.push_back((object.clone(), Arc::downgrade(stretch)));
             self.dispatch();
@@ -202,8 +164,8 @@ impl Fetching {
     /// Notes that bytes of a stretch were read; `is_spent`: the last ones.
     pub(super) fn note_read(
         self: &Arc<Self>,
-        object: &Object,
-        stretch: &Arc<Stretch>,
+        object: &FetchedObject,
+        stretch: &Arc<ByteStretch>,
         waited: Duration,
         is_spent: bool,
     ) {
@@ -220,21 +182,20 @@ impl Fetching {
     }
 
     /// Forgets a stretch that has been read.
-    pub(super) fn forget(&self, object: &Object, stretch: &Arc<Stretch>) {
+    pub(super) fn forget(&self, object: &FetchedObject, stretch: &Arc<ByteStretch>) {
         object.stretches.lock().remove(stretch);
         self.held.remove(&(object.number, stretch.range.start));
     }
 
     /// Ends all that was begun for an object, apart from requests in flight.
-    pub(super) fn close(&self, object: &Object) {
+    pub(super) fn close(&self, object: &FetchedObject) {
         object.is_closed.store(true, Ordering::Relaxed);
         let number = object.number;
         let mut schedule = self.schedule.lock();
-        let Schedule { urgent, planned, lingering, arrived, .. } = &mut *schedule;
+        let Schedule { urgent, planned, arrived, .. } = &mut *schedule;
         let is_other = |queued: &Queued| queued.0.number != number;
         urgent.retain(is_other);
         planned.retain(is_other);
-        lingering.retain(is_other);
         arrived.retain(|(object, _)| *object != number);
         drop(schedule);
         self.held.retain(|(object, _)| *object != number);
@@ -300,7 +261,7 @@ impl Fetching {
     }
 
     /// The next stretch of an object's rest, marked as in flight. `None`: there is no more, or it does not pay.
-    fn rest(&self, schedule: &Schedule, object: &Arc<Object>, most: u64) -> Option<Arc<Stretch>> {
+    fn rest(&self, schedule: &Schedule, object: &Arc<FetchedObject>, most: u64) -> Option<Arc<ByteStretch>> {
         let mut from = object.rest_from.lock();
         if !self.pays(&schedule.measured, object) || object.check().is_err() {
             // It may pay later.
@@ -318,7 +279,7 @@ impl Fetching {
     }
 
     /// Whether the rest of an object costs less than the rounds that reading it has taken so far.
-    fn pays(&self, measured: &Measured, object: &Object) -> bool {
+    fn pays(&self, measured: &Measured, object: &FetchedObject) -> bool {
         let rounds = object.rounds.load(Ordering::Relaxed).min(u64::from(u32::MAX)) as u32;
         let missing = object.missing();
         missing <= self.settings.ahead.min(self.budget.limit() / 4)
@@ -326,7 +287,13 @@ impl Fetching {
     }
 
     /// A request of a stretch and of those that follow in the object, while few bytes lie between.
-    fn group(&self, schedule: &mut Schedule, object: Arc<Object>, first: Arc<Stretch>, most: u64) -> Request {
+    fn group(
+        &self,
+        schedule: &mut Schedule,
+        object: Arc<FetchedObject>,
+        first: Arc<ByteStretch>,
+        most: u64,
+    ) -> Request {
         schedule.requests += 1;
         let (start, mut end, mut bytes) = (first.range.start, first.range.end, first.len());
         let mut stretches = object.stretches.lock();
@@ -387,10 +354,10 @@ impl Fetching {
     }
 }
 
-/// Stretches that one request brings, in the order of their places.
+/// ByteStretches that one request brings, in the order of their places.
 struct Request {
-    object: Arc<Object>,
-    group: VecDeque<Arc<Stretch>>,
+    object: Arc<FetchedObject>,
+    group: VecDeque<Arc<ByteStretch>>,
 }
 
 impl Request {

@@ -1,4 +1,4 @@
-//! Stretches of an object: planned, in flight, or held.
+//! ByteStretches of an object: planned, in flight, or held.
 
 use std::fmt;
 use std::io;
@@ -42,7 +42,7 @@ impl Plan {
 
 /// Bytes of an object that one request brings.
 #[derive(Debug)]
-pub(super) struct Stretch {
+pub(super) struct ByteStretch {
     pub range: Range<u64>,
     /// Whether it stays after having been read, as metadata does.
     pub is_kept: bool,
@@ -89,7 +89,7 @@ pub(super) enum Reading {
     Gone,
 }
 
-impl Stretch {
+impl ByteStretch {
     pub fn new(range: Range<u64>, is_kept: bool, plan: &Arc<Plan>, counts: &Arc<Counts>) -> Self {
         let state = State {
             phase: Phase::Queued,
@@ -254,7 +254,7 @@ impl Stretch {
     }
 }
 
-impl Drop for Stretch {
+impl Drop for ByteStretch {
     fn drop(&mut self) {
         self.counts.outstanding.fetch_sub(self.state.get_mut().outstanding, Ordering::Relaxed);
     }

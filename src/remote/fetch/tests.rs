@@ -166,21 +166,6 @@ impl Bench {
             thread::sleep(Duration::from_millis(10));
         }
     }
-
-    fn report(&self, what: &str, begun: Instant, bytes: u64) {
-        let (counts, passed) = (self.fetching.counts(), begun.elapsed());
-        println!(
-            "{what}: {:.3} s, {:.1} MB/s; {} requests, {:.2} MB fetched, {:.2} used, {} rounds, {} in flight, {:?} waited",
-            passed.as_secs_f64(),
-            bytes as f64 / 1e6 / passed.as_secs_f64(),
-            counts.requests,
-            counts.fetched as f64 / 1e6,
-            counts.used as f64 / 1e6,
-            counts.rounds,
-            counts.most_in_flight,
-            counts.waited,
-        );
-    }
 }
 
 impl Drop for Bench {
@@ -193,64 +178,6 @@ const DELAY: Duration = Duration::from_millis(30);
 
 fn quick(size: u64) -> Line {
     Line::new(size, Duration::from_millis(1), 1e9)
-}
-
-#[test]
-#[ignore = "takes long"]
-fn measure() {
-    let (size, bandwidth) = (64 * MIB, 100e6);
-    let (line, begun) = (Line::new(size, DELAY, bandwidth), Instant::now());
-    runtime().block_on(async {
-        let mut pieces = line.get(0..64 * MIB);
-        while pieces.next().await.is_some() {}
-    });
-    println!("64 MiB of the line itself: {:?}", begun.elapsed());
-    for ahead in [0, 256 * MIB] {
-        let bench = Bench::new(Line::new(size, DELAY, bandwidth), ahead, 512 * MIB);
-        let begun = Instant::now();
-        (0..600).for_each(|at| bench.read(at * 7_919 * 17 % (size - 200), 200).unwrap());
-        bench.report(&format!("600 places of 200 bytes in turn, ahead {ahead}"), begun, 600 * 200);
-    }
-    let bench = Bench::new(Line::new(size, DELAY, bandwidth), 0, 512 * MIB);
-    let begun = Instant::now();
-    let places: Vec<_> = (0..600).map(|at| at * 110_000).collect();
-    bench.fetcher.plan(&places.iter().map(|at| *at..at + 200).collect::<Vec<_>>());
-    places.iter().for_each(|at| bench.read(*at, 200).unwrap());
-    bench.report("600 places of 200 bytes, planned", begun, 600 * 200);
-    let chunk = 20 << 10;
-    for (window, step) in [(2, 1), (2, 50), (3, 1), (4, 1), (4, 100), (8, 1), (8, 200), (16, 400)] {
-        let bench = Bench::new(Line::new(size, DELAY, bandwidth), 0, 512 * MIB);
-        let begun = Instant::now();
-        for at in 0..size / chunk {
-            if at % step == 0 {
-                let end = (at * chunk + window * MIB).min(size);
-                let ranges: Vec<_> = (at..end / chunk).map(|at| at * chunk..(at + 1) * chunk).collect();
-                bench.fetcher.plan(&ranges);
-            }
-            bench.read(at * chunk, chunk).unwrap();
-        }
-        bench.report(&format!("20 KiB in turn, planned {window} MiB ahead every {step}"), begun, size);
-    }
-    for gap in [2_u64, 8, 24, 60, 100] {
-        let bench = Bench::new(Line::new(size, DELAY, bandwidth), 0, 512 * MIB);
-        let begun = Instant::now();
-        let ranges: Vec<_> = (0..512).map(|at| at * ((gap << 10) + chunk)).map(|at| at..at + chunk).collect();
-        bench.fetcher.plan(&ranges);
-        ranges.iter().for_each(|range| bench.read(range.start, chunk).unwrap());
-        bench.report(&format!("512 of 20 KiB, {gap} KiB apart"), begun, 512 * chunk);
-    }
-    for size in [300 << 10, 4 * MIB, 16 * MIB] {
-        let bench = Bench::new(Line::new(size, DELAY, bandwidth), 256 * MIB, 512 * MIB);
-        let begun = Instant::now();
-        bench.read(0, 100).unwrap();
-        bench.report(&format!("first read of {size}"), begun, 100);
-        (0..size / chunk).for_each(|at| bench.read(at * chunk, chunk).unwrap());
-        bench.report(&format!("all of {size}"), begun, size);
-    }
-    let bench = Bench::new(Line::new(size, DELAY, bandwidth), 0, 512 * MIB);
-    let begun = Instant::now();
-    bench.read(0, 64 * MIB).unwrap();
-    bench.report("one read of 64 MiB", begun, 64 * MIB);
 }
 
 #[test]
