@@ -5,6 +5,7 @@ mod field;
 mod mapped;
 mod picked;
 mod plain;
+mod planned;
 mod rows;
 mod slabs;
 mod strings;
@@ -20,9 +21,7 @@ use crate::source::Interrupt;
 use crate::store::ahead::PlannedReads;
 use crate::store::chunked::{ChunkReader, Chunks, FillElement, FillError};
 use crate::store::decode::outline::{has_outline, outline};
-use crate::store::heap::{
-    ElementBatch, Heap, HeapPiece, IN_MEMORY, Move, Pieces, collections, leads_on, length_of, relocate,
-};
+use crate::store::heap::{ElementBatch, Heap, HeapPiece, IN_MEMORY, Move, Pieces, leads_on, length_of, relocate};
 use crate::store::rows::RowsContainer;
 use crate::store::{Alike, Error, File, Lent, Span, StoredRun};
 
@@ -40,9 +39,6 @@ pub use strings::StoredStrings;
 /// Most bytes per read of a source, so that interrupts are checked in between.
 const READ: usize = 16 << 20;
 
-/// Bytes of contiguous elements to plan as one.
-const PLANNED: u64 = 64 << 10;
-
 /// The elements of a dataset as stored, in row-major order, whatever its rank and layout.
 #[derive(Debug)]
 pub struct StoredDataset {
@@ -54,7 +50,7 @@ pub struct StoredDataset {
     fill: Arc<Result<FillElement, FillError>>,
     access: ElementAccess,
     fields: slabs::Fields,
-    /// Reads of contiguous elements that are planned, in units of [`PLANNED`] bytes.
+    /// Reads of contiguous elements that are planned, in units of [`planned::UNIT`] bytes.
     planned: PlannedReads,
 }
 
@@ -311,24 +307,6 @@ impl StoredDataset {
         Ok(())
     }
 
-    /// The position in the file of `length` bytes from byte `offset` on, of contiguous elements that begin at
-    /// `address`. Plans their read, and of bytes behind them that their reader will want, if the source is on a
-    /// network.
-    fn planned_at(&self, address: u64, offset: u64, length: u64) -> Result<u64, Error> {
-        let at = address
-            .checked_add(offset)
-            .ok_or_else(|| Error::unsupported(&self.path, format!("its address {address} lies beyond any file")))?;
-        let source = self.file.source();
-        if source.is_remote() && length > 0 {
-            let end = offset.saturating_add(length);
-            let ahead = self.planned.note((end - 1) / PLANNED, PLANNED);
-            let ahead = ahead.start.saturating_mul(PLANNED)..ahead.end.saturating_mul(PLANNED).min(self.bytes);
-            let ranges = [offset..end, ahead].into_iter();
-            source.plan(ranges.map(|range| address.saturating_add(range.start)..address.saturating_add(range.end)));
-        }
-        Ok(at)
-    }
-
     /// Borrows the bytes `offset..offset + length` without a copy, if they are contiguous, decoded or in the file;
     /// `None`: they are not, or exceed the end. Otherwise as [`StoredDataset::append_once`].
     ///
@@ -511,17 +489,6 @@ impl StoredDataset {
             }
         };
         Ok(ElementBatch { bytes, heap })
-    }
-
-    /// Plans the reads of the heap collections that these elements lead to, if the source is on a network.
-    fn plan_collections(&self, elements: &[u8]) {
-        let (file, datatype) = (&self.file, &self.description.datatype);
-        if file.source().is_remote() && datatype.has_descriptors() {
-            let (address_size, before) = (usize::from(file.info().address_size), file.info().user_block);
-            let ranges = collections(datatype, elements, address_size).into_iter();
-            file.source()
-                .plan(ranges.map(|range| range.start.saturating_add(before)..range.end.saturating_add(before)));
-        }
     }
 
     /// The heap for stored descriptors and those of the fill value, unless a worker reads the elements.
