@@ -152,7 +152,7 @@ impl Bucket {
         client.store.get_opts(&path, options).await.map_err(|error| failure_in(&client.host, &error))
     }
 
-    /// Asks for a page of what lies below a prefix, up to the next slash.
+    /// Asks for a page of the keys and folders below a prefix.
     pub async fn list(&self, prefix: &str, page_token: Option<String>) -> Result<ListPage, RemoteFailure> {
         loop {
             let client = self.client().await?;

@@ -93,11 +93,6 @@ impl RemoteFailure {
         }
     }
 
-    /// The server's status.
-    pub fn status(&self) -> Option<u16> {
-        if let Self::Status { status, .. } = self { Some(*status) } else { None }
-    }
-
     /// The failure as an error of the system.
     pub fn io(self) -> io::Error {
         let kind = match &self {

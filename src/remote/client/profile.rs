@@ -23,11 +23,14 @@ use super::failure::RemoteFailure;
 /// Credentials of a process are asked for anew so long before they expire.
 const BEFORE_END: Duration = Duration::from_secs(300);
 
+/// The settings of a section, by name.
+type SectionSettings = BTreeMap<String, String>;
+
 /// A profile of the user.
 #[derive(Debug, Default)]
 pub(super) struct AwsProfile {
     name: String,
-    settings: BTreeMap<String, String>,
+    settings: SectionSettings,
 }
 
 /// Where credentials come from.
@@ -86,7 +89,7 @@ impl AwsProfile {
 }
 
 /// The section of a name in a file of the AWS command line; empty if the file lacks it.
-fn read(variable: &str, file: &str, section: &str) -> Result<BTreeMap<String, String>, RemoteFailure> {
+fn read(variable: &str, file: &str, section: &str) -> Result<SectionSettings, RemoteFailure> {
     let path = match env::var_os(variable) {
         Some(path) => PathBuf::from(path),
         None => dirs::home_dir().unwrap_or_default().join(".aws").join(file),
@@ -94,15 +97,15 @@ fn read(variable: &str, file: &str, section: &str) -> Result<BTreeMap<String, St
     match fs::read_to_string(&path) {
         Ok(text) => Ok(settings(&text, section)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(BTreeMap::new())
+            Ok(SectionSettings::new())
         }
         Err(error) => Err(RemoteFailure::Setting(format!("{}: {error}", path.display()))),
     }
 }
 
 /// The settings of a section. Indented lines are settings of a setting, none of which matters here.
-fn settings(text: &str, section: &str) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
+fn settings(text: &str, section: &str) -> SectionSettings {
+    let mut found = SectionSettings::new();
     let mut is_inside = false;
     for line in text.lines() {
         if let Some(name) = line.trim_end().strip_prefix('[').and_then(|rest| rest.split_once(']')) {
