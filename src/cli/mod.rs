@@ -31,7 +31,6 @@ mod progress;
 mod reporting;
 mod rows;
 mod signals;
-mod signed;
 mod sizes;
 mod tables;
 mod terminal;
@@ -216,7 +215,7 @@ fn itself() -> Result<process::Command, Error> {
     let mut command = process::Command::new(env::current_exe().map_err(Error::io("finding this program"))?);
     // A file called `mount.hepfs` would take itself for that.
     command.arg0("hepfs");
-    signed::hand_on(&mut command);
+    objects::signed::hand_on(&mut command);
     Ok(command)
 }
 
@@ -341,7 +340,7 @@ fn matches(mut words: Vec<OsString>) -> Result<ArgMatches, Error> {
         return Ok(parsed.unwrap_or_else(|error| refuse(&error, &words)));
     };
     let Conf { mut options, mut places } = Conf::find(&name)?;
-    signed::hide(&mut places)?;
+    objects::signed::hide(&mut places)?;
     let sources = places.len() - 1;
     let name_of = |word: &OsString| word.as_bytes().split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);
     let given: Vec<_> = words.iter().map(name_of).collect();
@@ -362,7 +361,7 @@ fn matches(mut words: Vec<OsString>) -> Result<ArgMatches, Error> {
 /// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
     let mut words: Vec<OsString> = env::args_os().collect();
-    if let Err(error) = signed::hide(own_words(&mut words)) {
+    if let Err(error) = objects::signed::hide(own_words(&mut words)) {
         error.say();
         return ExitCode::from(2);
     }

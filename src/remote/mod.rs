@@ -17,7 +17,7 @@ use futures_util::stream::BoxStream;
 
 use crate::source;
 
-pub use client::{Address, RemoteFailure, Store};
+pub use client::{Address, RemoteFailure, RemoteStores};
 pub use options::RemoteOptions;
 
 /// One version of an object, asked for by ranges.

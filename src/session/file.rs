@@ -128,7 +128,7 @@ impl ShownFile {
     /// # Errors
     /// If values cannot be read.
     pub fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
-        let is_look = effort == Effort::Quick && self.opened.is_far();
+        let is_look = effort == Effort::Quick && !self.opened.opening().source().comes_whole();
         let effort = if is_look { Effort::Free } else { effort };
         self.view.size(effort, interrupt).map_err(|error| self.failed(error))
     }

@@ -1,28 +1,30 @@
 //! Files and folders that the user named: the files that they contain, and their shown names.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
 use super::in_use::InUse;
 use super::{Directory, Error, OpenError, Session, SourceFile, datasets, live, names};
 use crate::formats::{Format, is_usual_name};
 use crate::source::{self, Interrupt, Listed, Source, Stamp, mounts};
+use crate::store::on_threads;
 
 /// Most names examined before a mount to find out whether a folder contains a file to show; takes some tenths of a
 /// second.
 const MOST_LOOKED_AT: usize = 10_000;
 
 /// Most objects in stores that are opened at once: as many as there may be workers.
-const MOST_AT_ONCE: usize = 8;
+pub(super) const MOST_OBJECTS_AT_ONCE: usize = 8;
 
 /// The shown name of a folder or file. It may lie in the root beside `.hepfs`, so reserved names are escaped.
 fn shown_name(name: &OsStr) -> BString {
@@ -39,15 +41,6 @@ pub fn is_known(path: &Path) -> bool {
         Err(source::Error::Io { error, .. }) => error.raw_os_error() == Some(libc::EMFILE),
         Err(_) => false,
     }
-}
-
-fn shown_name_of(member: &Listed) -> BString {
-    shown_name(OsStr::from_bytes(&member.name))
-}
-
-/// Whether a folder in a store shows a member. A pattern has chosen it; else its name is one of a known format.
-fn is_shown(member: &Listed, pattern: &[u8]) -> bool {
-    !pattern.is_empty() || member.stat.is_folder() || is_usual_name(&member.name)
 }
 
 /// Finds the file with a shown name without listing the folder; `None` for folders and for names with escapes.
@@ -254,12 +247,50 @@ pub(crate) struct Folder {
     /// Whether the user named it: then it stays, whatever happens to it.
     named: bool,
     since: SystemTime,
+    /// The members of a folder in a store, as last listed.
+    stored: Mutex<Option<Arc<StoredMembers>>>,
+}
+
+/// The members of a folder in a store.
+struct StoredMembers {
+    /// The list from which they come.
+    listed: Arc<Vec<Listed>>,
+    /// By their shown names.
+    members: BTreeMap<BString, StoredMember>,
+}
+
+struct StoredMember {
+    path: PathBuf,
+    is_folder: bool,
+    /// Whether listings have it: a pattern chose it, or its name is one of a known format. Others answer by name.
+    is_shown: bool,
+}
+
+impl StoredMembers {
+    /// Those that match a pattern, in the folder at the address `above`. Where an object and a folder have one name,
+    /// the object has it; `hidden` is called with the address of the folder.
+    fn new(listed: Arc<Vec<Listed>>, (above, pattern): (&Path, &[u8]), mut hidden: impl FnMut(&Path)) -> Self {
+        let mut members: BTreeMap<BString, StoredMember> = BTreeMap::new();
+        for member in listed.iter().filter(|member| !member.name.is_empty() && source::matches(&member.name, pattern)) {
+            let is_folder = member.stat.is_folder();
+            let mut path = above.join(OsStr::from_bytes(&member.name)).into_os_string();
+            path.push(if is_folder { "/" } else { "" });
+            let is_shown = !pattern.is_empty() || is_folder || is_usual_name(&member.name);
+            let new = StoredMember { path: path.into(), is_folder, is_shown };
+            match members.entry(shown_name(OsStr::from_bytes(&member.name))) {
+                Entry::Vacant(free) => _ = free.insert(new),
+                Entry::Occupied(taken) if is_folder && !taken.get().is_folder => hidden(&new.path),
+                Entry::Occupied(mut taken) => hidden(&taken.insert(new).path),
+            }
+        }
+        Self { listed, members }
+    }
 }
 
 impl Folder {
     pub fn new(session: Arc<Session>, path: PathBuf, shown: BString) -> Self {
-        let (files, folders, since) = (Mutex::default(), Mutex::default(), SystemTime::now());
-        Self { session, path, shown, files, folders, named: false, since }
+        let (files, folders, since, stored) = (Mutex::default(), Mutex::default(), SystemTime::now(), Mutex::default());
+        Self { session, path, shown, files, folders, named: false, since, stored }
     }
 
     /// Opens a folder that the user named, which must contain a file of a known format at some depth; one in a store, a
@@ -269,10 +300,10 @@ impl Folder {
     /// [`OpenError::NoFiles`] if it contains none, [`OpenError::Source`] if the folder cannot be read.
     pub fn open(session: &Arc<Session>, path: &Path, shown: BString, interrupt: &Interrupt) -> Result<Self, OpenError> {
         let folder = Self { named: true, ..Self::new(session.clone(), path.to_owned(), shown) };
-        if let Some((above, pattern)) = source::folder_of(path) {
-            let listed = session.opener.list(path, interrupt)?;
-            if !listed.iter().any(|member| is_shown(member, pattern)) {
-                let (objects, above) = (listed.len() as u64, above.to_owned());
+        if let Some(place @ (above, _)) = source::folder_of(path) {
+            let stored = folder.stored(place, interrupt)?;
+            if !stored.members.values().any(|member| member.is_shown) {
+                let (objects, above) = (stored.members.len() as u64, above.to_owned());
                 return Err(OpenError::NoObjects { path: path.to_owned(), objects, above });
             }
             return Ok(folder);
@@ -300,9 +331,10 @@ impl Folder {
         choose: impl Fn(&BString) -> bool,
         interrupt: &Interrupt,
     ) -> Result<BTreeMap<BString, (PathBuf, bool)>, Error> {
-        if let Some((above, pattern)) = source::folder_of(&self.path) {
-            let choose = |member: &Listed| is_shown(member, pattern) && choose(&shown_name_of(member));
-            return self.scan_store(above, choose, interrupt);
+        if let Some(place) = source::folder_of(&self.path) {
+            let stored = self.stored_now(place, interrupt)?;
+            let shown = stored.members.iter().filter(|(name, member)| member.is_shown && choose(name));
+            return Ok(shown.map(|(name, of)| (name.clone(), (of.path.clone(), of.is_folder))).collect());
         }
         // Watch first, then read, so that no change goes unnoticed.
         self.session.watch_folder(&self.path);
@@ -319,27 +351,29 @@ impl Folder {
         Ok(chosen.map(|(name, path, is_folder)| (name, (path, is_folder))).collect())
     }
 
-    /// As [`Folder::scan`], of a folder in a store.
-    fn scan_store(
-        &self,
-        above: &Path,
-        choose: impl Fn(&Listed) -> bool,
-        interrupt: &Interrupt,
-    ) -> Result<BTreeMap<BString, (PathBuf, bool)>, Error> {
-        let listed = self.session.opener.list(&self.path, interrupt).map_err(|error| match error {
+    /// The members of a folder in a store, which has this address and pattern.
+    fn stored(&self, place: (&Path, &[u8]), interrupt: &Interrupt) -> Result<Arc<StoredMembers>, source::Error> {
+        let listed = self.session.opener.list(place.0, interrupt)?;
+        let mut stored = self.stored.lock();
+        if let Some(stored) = stored.as_ref().filter(|stored| Arc::ptr_eq(&stored.listed, &listed)) {
+            return Ok(stored.clone());
+        }
+        let hidden = |folder: &Path| {
+            let said = "not shown: an object has the same name";
+            self.session.errors.add(&format!("{}: {said}", folder.display()));
+        };
+        Ok(stored.insert(Arc::new(StoredMembers::new(listed, place, hidden))).clone())
+    }
+
+    /// As [`Folder::stored`], for a request of a mount or command.
+    fn stored_now(&self, place: (&Path, &[u8]), interrupt: &Interrupt) -> Result<Arc<StoredMembers>, Error> {
+        self.stored(place, interrupt).map_err(|error| match error {
             source::Error::Interrupted(_) => Error::Interrupted,
             error => {
                 self.session.errors.add(&error.to_string());
                 Error::Io(error.to_string())
             }
-        })?;
-        let chosen = listed.iter().filter(|member| choose(member)).map(|member| {
-            let is_folder = member.stat.is_folder();
-            let mut path = above.join(OsStr::from_bytes(&member.name)).into_os_string();
-            path.push(if is_folder { "/" } else { "" });
-            (shown_name_of(member), (path.into(), is_folder))
-        });
-        Ok(chosen.collect())
+        })
     }
 
     /// As [`is_known`], without another look at a file that is open.
@@ -399,11 +433,10 @@ fn kept<S>(
 
 impl Sources for Folder {
     fn found(&self, name: &[u8], interrupt: &Interrupt) -> Result<SourceEntry, Error> {
-        if let Some((above, _)) = source::folder_of(&self.path) {
-            // Whatever it is called: its name was given.
-            let mut found = self.scan_store(above, |member| shown_name_of(member) == name, interrupt)?;
-            let (name, (path, _)) = found.pop_first().ok_or(Error::NotFound)?;
-            return Ok(self.made(name, path));
+        if let Some(place) = source::folder_of(&self.path) {
+            let stored = self.stored_now(place, interrupt)?;
+            let member = stored.members.get(name.as_bstr()).ok_or(Error::NotFound)?;
+            return Ok(self.made(name.into(), member.path.clone()));
         }
         self.session.watch_folder(&self.path);
         if let Some(path) = file_called(&self.path, name) {
@@ -489,21 +522,16 @@ impl SeveralSources {
 /// Opens sources in order; objects in stores, which mostly wait, several at once.
 fn side_by_side<T: Send>(sources: &[(BString, &PathBuf)], open: impl Fn(&(BString, &PathBuf)) -> T + Sync) -> Vec<T> {
     let objects = sources.iter().filter(|(_, path)| source::is_address(path)).count();
-    let threads = objects.clamp(1, MOST_AT_ONCE);
-    let (mut opened, open) = (Vec::with_capacity(sources.len()), &open);
-    for some in sources.chunks(threads) {
-        thread::scope(|scope| {
-            let (last, others) = some.split_last().map_or((None, some), |(last, others)| (Some(last), others));
-            let begun = others.iter().map(|source| thread::Builder::new().spawn_scoped(scope, move || open(source)));
-            let begun: Vec<_> = begun.collect();
-            let last = last.map(open);
-            for (source, begun) in others.iter().zip(begun) {
-                opened.push(begun.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(|| open(source)));
-            }
-            opened.extend(last);
-        });
-    }
-    opened
+    let (opened, next) = (Mutex::new(BTreeMap::new()), AtomicUsize::new(0));
+    on_threads(objects.clamp(1, MOST_OBJECTS_AT_ONCE) as u64, || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(source) = sources.get(at) else { return };
+            let one = open(source);
+            opened.lock().insert(at, one);
+        }
+    });
+    opened.into_inner().into_values().collect()
 }
 
 /// Files and folders that the user named for one table of many; each is opened on demand. Sources with equal base names

@@ -29,7 +29,7 @@ pub use descriptors::{are_too_many_open, most_open};
 pub use identity::{Identity, ObjectVersion, SourceState};
 pub use interrupt::{Interrupt, Interrupted};
 pub use lease::ReadLease;
-pub use remote::{FETCHED_WHOLE, Listed, ObjectStore, Opener, RemoteObject, absolute, folder_of, is_address};
+pub use remote::{FETCHED_WHOLE, Listed, ObjectStore, Opener, RemoteObject, absolute, folder_of, is_address, matches};
 pub use stat::{SourceKind, SourceStat, Stamp, StatMemo, changes, stat, stat_calls};
 
 /// Why a source could not be opened or read.
@@ -191,7 +191,10 @@ impl Source {
 
     /// Whether all its bytes are at hand after the first read: those of a file, and of a small object.
     pub fn comes_whole(&self) -> bool {
-        !self.is_remote() || self.identity().size <= FETCHED_WHOLE
+        match &self.0 {
+            Origin::Local(_) => true,
+            Origin::Remote(object) => object.comes_whole(),
+        }
     }
 
     /// Announces ranges that will be read soon, in this order. An object's store is then asked for them side by side,

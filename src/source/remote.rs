@@ -18,8 +18,8 @@ use super::{Error, Interrupt, Source, SourceStat, stat};
 /// Beginnings of addresses. A local path of this form is given as `./s3://…`.
 const SCHEMES: [&[u8]; 5] = [b"s3://", b"gs://", b"az://", b"https://", b"http://"];
 
-/// Objects of at most this many bytes are fetched whole when they are first read: that takes no longer than a few round
-/// trips.
+/// Objects of at most this many bytes are fetched whole when they are first read, unless options or memory forbid it:
+/// that takes no longer than a few round trips.
 pub const FETCHED_WHOLE: u64 = 16 << 20;
 
 /// Whether a text is the address of an object in a store, not a path.
@@ -42,8 +42,11 @@ pub fn folder_of(address: &Path) -> Option<(&Path, &[u8])> {
     (pattern.is_empty() || pattern.contains(&b'*')).then_some((Path::new(OsStr::from_bytes(folder)), pattern))
 }
 
-/// Whether a name matches a pattern of [`folder_of`].
+/// Whether a name matches a pattern of [`folder_of`]; each does where there is no pattern.
 pub fn matches(name: &[u8], pattern: &[u8]) -> bool {
+    if pattern.is_empty() {
+        return true;
+    }
     let mut parts = pattern.split(|byte| *byte == b'*');
     let (first, last) = (parts.next().unwrap_or_default(), parts.next_back());
     let Some(rest) = name.strip_prefix(first) else { return false };
@@ -77,12 +80,13 @@ pub trait ObjectStore: Debug + Send + Sync {
     fn stat(&self, address: &Path) -> io::Result<SourceStat>;
 
     /// Lists the objects and folders in a folder, whose address ends with `/`. An answer may be as old as one of
-    /// [`ObjectStore::stat`], and what it says of an object serves for opening it.
+    /// [`ObjectStore::stat`], and what it says of an object serves for opening it. Each lookup of a name asks: an answer
+    /// that has not changed is the same list.
     ///
     /// # Errors
     /// [`io::ErrorKind::Unsupported`] where a store has no lists; those of [`Source::open`], and
     /// [`Error::Interrupted`].
-    fn list(&self, folder: &Path, _: &Interrupt) -> Result<Vec<Listed>, Error> {
+    fn list(&self, folder: &Path, _: &Interrupt) -> Result<Arc<Vec<Listed>>, Error> {
         let error =
             io::Error::new(io::ErrorKind::Unsupported, "this server lists nothing: name the objects themselves");
         Err(Error::Io { path: folder.to_owned(), error })
@@ -113,6 +117,11 @@ pub trait RemoteObject: Debug + Send + Sync {
     /// # Errors
     /// [`Error::Changed`] where the store has this version no longer, [`Error::Interrupted`] once the flag is raised.
     fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error>;
+
+    /// Whether its bytes are all fetched when it is first read.
+    fn comes_whole(&self) -> bool {
+        self.stat().identity.size <= FETCHED_WHOLE
+    }
 
     /// Announces ranges that will be read soon, in this order, so that they may be fetched side by side. Never waits,
     /// and promises nothing.
@@ -167,15 +176,12 @@ impl Opener {
         if is_address(path) { folder_of(path).is_some() } else { stat(path).is_ok_and(|found| found.is_folder()) }
     }
 
-    /// Lists the members of the folder at an address that match its pattern.
+    /// Lists the members of the folder at an address.
     ///
     /// # Errors
     /// Those of [`ObjectStore::list`]; [`Error::NoStore`] without a store.
-    pub fn list(&self, folder: &Path, interrupt: &Interrupt) -> Result<Vec<Listed>, Error> {
-        let (above, pattern) = folder_of(folder).unwrap_or((folder, b""));
-        let mut listed = self.store(folder)?.list(above, interrupt)?;
-        listed.retain(|member| !member.name.is_empty() && (pattern.is_empty() || matches(&member.name, pattern)));
-        Ok(listed)
+    pub fn list(&self, folder: &Path, interrupt: &Interrupt) -> Result<Arc<Vec<Listed>>, Error> {
+        self.store(folder)?.list(folder, interrupt)
     }
 
     /// Counts of the store so far, by name.
@@ -202,6 +208,11 @@ impl RemoteSource {
         }
         // A store may not be asked for a range without bytes.
         if out.is_empty() { Ok(()) } else { self.object.read_at(offset, out, interrupt) }
+    }
+
+    /// As [`Source::comes_whole`].
+    pub fn comes_whole(&self) -> bool {
+        self.object.comes_whole()
     }
 
     /// As [`Source::plan`].

@@ -16,8 +16,13 @@ pub fn cores() -> usize {
 
 /// Calls `work` once on each core, but on no more than `most` cores, the calling thread's included.
 pub fn on_all_cores(most: u64, work: impl Fn() + Sync) {
+    on_threads(most.min(cores() as u64), work);
+}
+
+/// Calls `work` once on each of this many threads, the calling one included.
+pub fn on_threads(threads: u64, work: impl Fn() + Sync) {
     thread::scope(|scope| {
-        for _ in 1..most.min(cores() as u64) {
+        for _ in 1..threads {
             // If a thread cannot be started, the others do its work.
             let _ = thread::Builder::new().name("hepfs-cores".to_owned()).spawn_scoped(scope, &work);
         }

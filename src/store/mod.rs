@@ -58,7 +58,7 @@ use memory::ChunkBytes;
 
 pub use answer::{Answer, AnswerPart};
 pub(crate) use chunked::RequestStreams;
-pub use cores::{cores, for_each_part, on_all_cores};
+pub use cores::{cores, for_each_part, on_all_cores, on_threads};
 pub use counters::{Counter, Counters};
 #[cfg(test)]
 pub(crate) use dataset::PlainElements;

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::StreamExt;
-use hepfs::remote::{RangeClient, RemoteOptions, Store, runtime};
+use hepfs::remote::{RangeClient, RemoteOptions, RemoteStores, runtime};
 use hepfs::source::{Error, Interrupt, ObjectStore, Opener, SourceKind};
 use hepfs::store::Budget;
 use proptest::collection::vec;
@@ -79,7 +79,7 @@ fn budget() -> Budget {
 
 /// An object of a web server, opened.
 fn open(url: &str) -> Arc<dyn RangeClient> {
-    let store = Store::new(options(), &budget()).unwrap();
+    let store = RemoteStores::new(options(), &budget()).unwrap();
     store.client(Path::new(url), &Interrupt::new()).unwrap().0
 }
 
@@ -207,7 +207,8 @@ fn check(read: &Result<Vec<u8>, Error>, expected: &[u8], outcome: Outcome, words
 fn no_fault_of_a_server_gives_other_bytes() {
     let (server, url, content) = served();
     server.put("bucket/a/b.bin", content.clone());
-    let in_bucket = Store::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let in_bucket =
+        RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
     let in_bucket = in_bucket.client(Path::new("s3://bucket/a/b.bin"), &Interrupt::new()).unwrap().0;
     let on_web = open(&url);
     for (fault, outcome) in faults(&server) {
@@ -246,7 +247,7 @@ proptest! {
     ) {
         let (server, url, content) = served();
         server.put("bucket/a/b.bin", content.clone());
-        let store = Store::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+        let store = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
         let address = if is_bucket { "s3://bucket/a/b.bin" } else { &url };
         let object = store.client(Path::new(address), &Interrupt::new()).unwrap().0;
         let range = start..(start + length).min(300_000);
@@ -298,14 +299,16 @@ fn errors_name_host_status_and_code() {
         // What is left of them.
         server.no_faults();
     }
-    let missing = Store::new(options(), &budget()).unwrap().client(Path::new(&server.url("none")), &Interrupt::new());
+    let missing =
+        RemoteStores::new(options(), &budget()).unwrap().client(Path::new(&server.url("none")), &Interrupt::new());
     assert_eq!(missing.unwrap_err().to_string(), format!("{}: {host}: 404 Not Found", server.url("none")));
 }
 
 #[test]
 fn a_silent_server_is_asked_on_another_connection_then_given_up() {
     let (server, url, content) = served();
-    let store = Store::new(RemoteOptions { network_deadline: Duration::from_secs(1), ..options() }, &budget()).unwrap();
+    let store =
+        RemoteStores::new(RemoteOptions { network_deadline: Duration::from_secs(1), ..options() }, &budget()).unwrap();
     let object = store.client(Path::new(&url), &Interrupt::new()).unwrap().0;
     let silent = |after| Some(Fault::Pause(after, Duration::from_secs(30)));
     server.faults([silent(100)]);
@@ -353,7 +356,7 @@ fn redirects_lead_to_signed_addresses_and_take_no_secret_along() {
     let shown = first.url("file.bin");
     let whole = shown.replace("http://", "http://user:hidden@") + "?token=hidden";
     let signed = [(shown.clone().into(), whole)].into();
-    let store = Store::new(RemoteOptions { signed, ..options() }, &budget()).unwrap();
+    let store = RemoteStores::new(RemoteOptions { signed, ..options() }, &budget()).unwrap();
     let redirect = |from: &RangeServer, to: &str| from.faults([Some(Fault::Redirect(to.to_owned()))]);
     let target = other.url("signed.bin?signature=hidden");
     redirect(&first, &target);
@@ -386,7 +389,8 @@ fn a_whole_address_is_asked_and_not_shown() {
     server.demand("signature=hidden&x=%20");
     let whole = format!("{url}?signature=hidden&x=%20");
     let store =
-        Store::new(RemoteOptions { signed: [(url.clone().into(), whole)].into(), ..options() }, &budget()).unwrap();
+        RemoteStores::new(RemoteOptions { signed: [(url.clone().into(), whole)].into(), ..options() }, &budget())
+            .unwrap();
     let object = store.client(Path::new(&url), &Interrupt::new()).unwrap().0;
     assert!(read(&*object, 1..9).unwrap() == content[1..9]);
     server.demand("signature=another");
@@ -394,8 +398,8 @@ fn a_whole_address_is_asked_and_not_shown() {
     assert!(error.to_string().ends_with(": 403 Forbidden"), "{error}");
     assert!(!format!("{error:?} {object:?}").contains("hidden"));
     for endpoint in ["no address", "https://user:hidden@h.example", "https://h.example?hidden", "http://h.example"] {
-        let refused =
-            Store::new(RemoteOptions { endpoint: Some(endpoint.to_owned()), ..options() }, &budget()).unwrap_err();
+        let refused = RemoteStores::new(RemoteOptions { endpoint: Some(endpoint.to_owned()), ..options() }, &budget())
+            .unwrap_err();
         assert!(!refused.to_string().contains("hidden"), "{refused}");
     }
 }
@@ -406,7 +410,7 @@ fn a_version_must_be_told_unless_times_are_trusted() {
     for (fault, said) in [(Fault::WeakTag, "tells a weak entity tag"), (Fault::NoTag, "tells no entity tag")] {
         let doubtful = || server.faults((0..2).map(|_| Some(fault.clone())));
         doubtful();
-        let error = Store::new(options(), &budget())
+        let error = RemoteStores::new(options(), &budget())
             .unwrap()
             .client(Path::new(&url), &Interrupt::new())
             .unwrap_err()
@@ -414,7 +418,7 @@ fn a_version_must_be_told_unless_times_are_trusted() {
         assert!(error.contains(said) && error.contains("--trust-mtime"), "{error}");
         server.no_faults();
         doubtful();
-        let trusting = Store::new(RemoteOptions { trust_mtime: true, ..options() }, &budget()).unwrap();
+        let trusting = RemoteStores::new(RemoteOptions { trust_mtime: true, ..options() }, &budget()).unwrap();
         let (object, stat) = trusting.client(Path::new(&url), &Interrupt::new()).unwrap();
         assert!(read(&*object, 5..50).unwrap() == content[5..50]);
         // `date -d "Sat, 28 Nov 2026 10:00:00 GMT" +%s`
@@ -425,7 +429,8 @@ fn a_version_must_be_told_unless_times_are_trusted() {
 #[test]
 fn a_look_serves_for_a_while() {
     let (server, url, content) = served();
-    let store = Store::new(RemoteOptions { revalidate: Duration::from_millis(600), ..options() }, &budget()).unwrap();
+    let store =
+        RemoteStores::new(RemoteOptions { revalidate: Duration::from_millis(600), ..options() }, &budget()).unwrap();
     let address = Path::new(&url);
     let first = store.stat(address).unwrap().identity;
     for _ in 0..5 {
@@ -484,7 +489,7 @@ fn a_list_tells_sizes_and_versions() {
     }
     server.put("bucket/runs/more/x y&z.h5", &b"abc"[..]);
     server.put("bucket/other.h5", &b"abc"[..]);
-    let store = Store::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let store = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
     let folder = Path::new("s3://bucket/runs/");
     assert!(store.stat(folder).unwrap().kind == SourceKind::Folder && server.log().is_empty());
     let listed = store.list(folder, &Interrupt::new()).unwrap();
@@ -500,7 +505,7 @@ fn a_list_tells_sizes_and_versions() {
     let log = server.log();
     assert!(log.len() == 1 && log[0].range == Some(3..8), "{log:?}");
     // HEAD says the same.
-    let other = Store::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let other = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
     assert_eq!(other.stat(address).unwrap().identity, listed[17].stat.identity);
     assert_eq!(server.log()[0].method, "HEAD");
     let odd = other.list(Path::new("s3://bucket/runs/more/"), &Interrupt::new()).unwrap();
@@ -514,7 +519,7 @@ fn a_list_tells_sizes_and_versions() {
 fn a_bucket_in_another_region_is_found() {
     let server = RangeServer::start();
     server.put("bucket/a.h5", &b"abc"[..]);
-    let store = Store::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let store = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
     server.faults([Some(Fault::Elsewhere("eu-west-1"))]);
     let object = store.client(Path::new("s3://bucket/a.h5"), &Interrupt::new()).unwrap().0;
     assert_eq!(read(&*object, 0..3).unwrap(), b"abc");
@@ -524,7 +529,7 @@ fn a_bucket_in_another_region_is_found() {
 fn other_providers_are_asked_in_their_ways() {
     let server = RangeServer::start();
     server.put("bucket/runs/a b.h5", &b"abcdef"[..]);
-    let store = Store::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let store = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
     let addresses = ["s3://bucket/runs/a b.h5", "gs://bucket/runs/a b.h5", "az://bucket@account/runs/a b.h5"];
     let identities: BTreeSet<_> = addresses
         .map(|address| {
@@ -542,7 +547,7 @@ fn other_providers_are_asked_in_their_ways() {
 fn an_hdf5_file_is_read_over_http() {
     let server = RangeServer::start();
     server.put("units.h5", fs::read(data("units.h5")).unwrap());
-    let opener = Opener::new(Arc::new(Store::new(options(), &budget()).unwrap()));
+    let opener = Opener::new(Arc::new(RemoteStores::new(options(), &budget()).unwrap()));
     let source = opener.open(Path::new(&server.url("units.h5")), &Interrupt::new()).unwrap();
     assert_eq!(source.identity().size, fs::metadata(data("units.h5")).unwrap().len());
     let format = hepfs::formats::Format::of(&source, &Interrupt::new()).unwrap();

@@ -332,6 +332,22 @@ fn a_prefix_is_a_folder() {
 }
 
 #[test]
+fn a_folder_with_the_name_of_an_object_is_said_to_be_hidden() {
+    let (shelf, file) = (Shelf::default(), data("units.h5"));
+    for address in ["runs/a.h5", "runs/a.h5/b.h5", "runs/c.h5"] {
+        shelf.put(format!("s3://bucket/{address}"), fs::read(&file).unwrap(), 1, SystemTime::now());
+    }
+    let (session, interrupt) = (session(shelf.opener(), None), Interrupt::new());
+    let folder = root(&session, &["s3://bucket/runs/"]);
+    let names: Vec<String> = folder.children(&interrupt).unwrap().iter().map(|entry| entry.name.to_string()).collect();
+    assert_eq!(names, [".datasets", ".hepfs", "a.h5", "c.h5"]);
+    assert!(folder.lookup(b"a.h5", &interrupt).unwrap().lookup(b"t", &interrupt).is_ok());
+    let hepfs = folder.lookup(b".hepfs", &interrupt).unwrap();
+    let said = String::from_utf8(bytes(&hepfs.lookup(b"errors", &interrupt).unwrap()).unwrap()).unwrap();
+    assert_eq!(said.matches("s3://bucket/runs/a.h5/: not shown: an object has the same name").count(), 1, "{said}");
+}
+
+#[test]
 fn an_object_that_is_replaced_is_opened_anew_and_never_mixed() {
     let (address, file) = ("gs://bucket/a.h5", data("units.h5"));
     let shelf = shelf(address, &file);

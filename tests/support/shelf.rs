@@ -116,17 +116,20 @@ impl ObjectStore for Shelf {
         Ok(self.0.find(address)?.stat)
     }
 
-    fn list(&self, folder: &Path, _: &Interrupt) -> Result<Vec<Listed>, Error> {
+    fn list(&self, folder: &Path, _: &Interrupt) -> Result<Arc<Vec<Listed>>, Error> {
         let objects = self.0.objects.lock();
-        let mut members: BTreeMap<&str, SourceStat> = BTreeMap::new();
+        // An object and a folder may have one name.
+        let mut members: BTreeMap<(&str, bool), SourceStat> = BTreeMap::new();
         for (address, copy) in objects.iter() {
             let Some(below) = address.to_str().unwrap().strip_prefix(folder.to_str().unwrap()) else { continue };
             match below.split_once('/') {
-                Some((folder, _)) => members.insert(folder, SourceStat { kind: SourceKind::Folder, ..copy.stat }),
-                None => members.insert(below, copy.stat),
+                Some((folder, _)) => {
+                    members.insert((folder, true), SourceStat { kind: SourceKind::Folder, ..copy.stat })
+                }
+                None => members.insert((below, false), copy.stat),
             };
         }
-        Ok(members.into_iter().map(|(name, stat)| Listed { name: name.into(), stat }).collect())
+        Ok(Arc::new(members.into_iter().map(|((name, _), stat)| Listed { name: name.into(), stat }).collect()))
     }
 }
 

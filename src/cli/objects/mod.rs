@@ -1,4 +1,6 @@
-//! Options for objects in stores.
+//! Options for objects in stores, and the secrets in their addresses.
+
+pub(super) mod signed;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,11 +11,9 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Error;
-#[cfg(feature = "remote")]
-use super::signed;
 use super::sizes::size;
 #[cfg(feature = "remote")]
-use crate::remote::{RemoteOptions, Store};
+use crate::remote::{RemoteOptions, RemoteStores};
 use crate::source::Opener;
 use crate::store::Budget;
 
@@ -66,13 +66,8 @@ pub(super) struct ObjectOptions {
     ahead: u64,
 
     /// Most bytes of objects to keep in the cache folder, without values; `none`: nothing
-    #[arg(long, value_name = "SIZE|none", value_parser = size_or_none, default_value = "4G")]
+    #[arg(long, value_name = "SIZE|none", value_parser = |text: &str| if text == "none" { Ok(0) } else { size(text) }, default_value = "4G")]
     remote_cache_size: u64,
-}
-
-/// Parses a size; `none` is 0.
-fn size_or_none(text: &str) -> Result<u64, String> {
-    if text == "none" { Ok(0) } else { size(text) }
 }
 
 impl ObjectOptions {
@@ -97,7 +92,7 @@ impl ObjectOptions {
             cache_folder,
             signed: signed::whole(),
         };
-        let store = Store::new(options, budget).map_err(|error| Error::Options(error.to_string()))?;
+        let store = RemoteStores::new(options, budget).map_err(|error| Error::Options(error.to_string()))?;
         Ok(Opener::new(Arc::new(store)))
     }
 

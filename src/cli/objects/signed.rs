@@ -12,7 +12,7 @@ use std::process::Command;
 use bstr::ByteSlice;
 use parking_lot::Mutex;
 
-use super::Error;
+use crate::cli::Error;
 
 /// The variable that has whole addresses, a line each.
 const VARIABLE: &str = "HEPFS_ADDRESSES";
@@ -24,7 +24,7 @@ static WHOLE: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
 ///
 /// # Errors
 /// If two addresses differ in them alone, since both would be shown as the same.
-pub(super) fn hide(words: &mut [OsString]) -> Result<(), Error> {
+pub(in crate::cli) fn hide(words: &mut [OsString]) -> Result<(), Error> {
     let inherited = std::env::var_os(VARIABLE).unwrap_or_default();
     for line in inherited.as_bytes().lines() {
         hide_one(OsStr::from_bytes(line))?;
@@ -39,12 +39,12 @@ pub(super) fn hide(words: &mut [OsString]) -> Result<(), Error> {
 
 /// The whole addresses of those that are shown without a part.
 #[cfg(feature = "remote")]
-pub(super) fn whole() -> BTreeMap<PathBuf, String> {
+pub(in crate::cli) fn whole() -> BTreeMap<PathBuf, String> {
     WHOLE.lock().clone()
 }
 
 /// Hands all whole addresses on to another process of this program.
-pub(super) fn hand_on(command: &mut Command) {
+pub(in crate::cli) fn hand_on(command: &mut Command) {
     let all = WHOLE.lock();
     if !all.is_empty() {
         command.env(VARIABLE, all.values().map(String::as_str).collect::<Vec<_>>().join("\n"));
@@ -52,7 +52,7 @@ pub(super) fn hand_on(command: &mut Command) {
 }
 
 /// Keeps them from a program that is not this one.
-pub(super) fn withhold(command: &mut Command) {
+pub(in crate::cli) fn withhold(command: &mut Command) {
     command.env_remove(VARIABLE);
 }
 

@@ -25,7 +25,7 @@ const ATTRIBUTE_INFO: u64 = 0x15;
 
 /// A structure at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum Structure {
     /// The header of an object, whose links are followed over this number of levels; its index of chunks is not.
     Object {
         /// Address.
@@ -86,7 +86,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl Structure {
     /// The root group of a file without a user block, from its superblock, and the widths of its numbers. `None`: not a
     /// superblock.
     pub fn root(levels: u8, read: &ReadAt<'_>) -> Option<(Self, Widths)> {
@@ -163,12 +163,12 @@ impl Place {
 }
 
 /// Adds where a message of an object header leads.
-fn of_message(message: &HeaderMessage, levels: u8, widths: Widths, found: &mut Vec<Place>) -> Option<()> {
+fn of_message(message: &HeaderMessage, levels: u8, widths: Widths, found: &mut Vec<Structure>) -> Option<()> {
     let mut rest = Rest(message.body.as_deref()?);
     match message.kind {
         SYMBOL_TABLE if levels > 0 => {
-            found.push(Place::GroupTree { at: rest.number(widths.address)?, levels });
-            found.push(Place::Names(rest.number(widths.address)?));
+            found.push(Structure::GroupTree { at: rest.number(widths.address)?, levels });
+            found.push(Structure::Names(rest.number(widths.address)?));
         }
         LINK_INFO | ATTRIBUTE_INFO if levels > 0 => {
             let is_links = message.kind == LINK_INFO;
@@ -178,19 +178,19 @@ fn of_message(message: &HeaderMessage, levels: u8, widths: Widths, found: &mut V
             let [heap, names] = *rest.numbers(widths.address, 2)? else { return None };
             // A group with few links has them in its header.
             if Some(heap) != widths.undefined() {
-                found.push(Place::FractalHeap { at: heap, levels: if is_links { levels } else { 1 } });
-                found.push(Place::Bytes { at: names, length: HEAD });
+                found.push(Structure::FractalHeap { at: heap, levels: if is_links { levels } else { 1 } });
+                found.push(Structure::Bytes { at: names, length: HEAD });
             }
         }
         LINK if levels > 1 => {
-            found.extend(link(&mut rest, widths)?.map(|at| Place::Object { at, levels: levels - 1 }));
+            found.extend(link(&mut rest, widths)?.map(|at| Structure::Object { at, levels: levels - 1 }));
         }
         // A single text of variable length ends with its descriptor: length, address, index.
         ATTRIBUTE if is_text(rest.0)? => {
             let body = rest.0;
             let descriptor = body.get(body.len().checked_sub(8 + widths.address)?..)?;
             let at = super::little_endian(descriptor.get(4..4 + widths.address)?);
-            found.extend((at > 0).then_some(Place::Bytes { at, length: HEAD }));
+            found.extend((at > 0).then_some(Structure::Bytes { at, length: HEAD }));
         }
         _ => {}
     }
@@ -210,15 +210,15 @@ fn is_text(attribute: &[u8]) -> Option<bool> {
 }
 
 /// The index of a chunked layout.
-fn chunk_index(message: &HeaderMessage, widths: Widths) -> Option<Place> {
+fn chunk_index(message: &HeaderMessage, widths: Widths) -> Option<Structure> {
     let body = message.body.as_deref().filter(|_| message.kind == LAYOUT)?;
     match body {
         [3, 2, dimensions, rest @ ..] => {
-            Some(Place::ChunkTree { at: Rest(rest).number(widths.address)?, dimensions: *dimensions })
+            Some(Structure::ChunkTree { at: Rest(rest).number(widths.address)?, dimensions: *dimensions })
         }
         [4, 2, ..] => {
             let at = super::little_endian(body.get(body.len().checked_sub(widths.address)?..)?);
-            Some(Place::Bytes { at, length: HEAD })
+            Some(Structure::Bytes { at, length: HEAD })
         }
         _ => None,
     }
@@ -240,7 +240,7 @@ fn node(at: u64, key: usize, widths: Widths, read: &ReadAt<'_>) -> Option<impl I
 }
 
 /// Adds the objects of a node of symbols, and the links of those that are groups.
-fn symbols(at: u64, levels: u8, widths: Widths, read: &ReadAt<'_>, found: &mut Vec<Place>) -> Option<()> {
+fn symbols(at: u64, levels: u8, widths: Widths, read: &ReadAt<'_>, found: &mut Vec<Structure>) -> Option<()> {
     let head = read(at, 8)?;
     let mut rest = Rest(head.strip_prefix(b"SNOD")?);
     rest.skip(2)?;
@@ -251,17 +251,17 @@ fn symbols(at: u64, levels: u8, widths: Widths, read: &ReadAt<'_>, found: &mut V
         let levels = levels - 1;
         let mut rest = Rest(entry);
         rest.skip(widths.address)?;
-        found.push(Place::Object { at: rest.number(widths.address)?, levels });
+        found.push(Structure::Object { at: rest.number(widths.address)?, levels });
         if rest.number(8)? == 1 {
-            found.push(Place::GroupTree { at: rest.number(widths.address)?, levels });
-            found.push(Place::Names(rest.number(widths.address)?));
+            found.push(Structure::GroupTree { at: rest.number(widths.address)?, levels });
+            found.push(Structure::Names(rest.number(widths.address)?));
         }
     }
     Some(())
 }
 
 /// The direct blocks of a fractal heap without filters (file format III.G), as far as one indirect block has them.
-fn fractal_heap(at: u64, levels: u8, widths: Widths, read: &ReadAt<'_>) -> Option<Vec<Place>> {
+fn fractal_heap(at: u64, levels: u8, widths: Widths, read: &ReadAt<'_>) -> Option<Vec<Structure>> {
     let head = read(at, 22 + 12 * 8 + 3 * 8)?;
     let mut rest = Rest(head.strip_prefix(b"FRHP")?);
     rest.skip(3)?;
@@ -283,7 +283,7 @@ fn fractal_heap(at: u64, levels: u8, widths: Widths, read: &ReadAt<'_>) -> Optio
     let offset = bits.div_ceil(8);
     let before = u8::try_from(5 + widths.address).ok()?.checked_add(offset)?;
     let head = before.checked_add(if flags & 2 != 0 { 4 } else { 0 })?;
-    let block = |at, length: u64| Place::Block { at, length: length.min(MOST_NAMES), head, levels };
+    let block = |at, length: u64| Structure::Block { at, length: length.min(MOST_NAMES), head, levels };
     if rows == 0 {
         return Some(vec![block(root, start)]);
     }
@@ -349,22 +349,22 @@ mod tests {
         for number in [0, u64::MAX, 4096, u64::MAX, 0, 96, 1] {
             old.extend(number.to_le_bytes());
         }
-        let root = Place::Object { at: 96, levels: 2 };
-        assert_eq!(Place::root(2, &reading(&old)).unwrap().0, root);
+        let root = Structure::Object { at: 96, levels: 2 };
+        assert_eq!(Structure::root(2, &reading(&old)).unwrap().0, root);
         let mut new = b"\x89HDF\r\n\x1a\n\x02\x08\x08\0".to_vec();
         for number in [0, u64::MAX, 4096, 96] {
             new.extend(number.to_le_bytes());
         }
-        assert_eq!(Place::root(2, &reading(&new)).unwrap().0, root);
+        assert_eq!(Structure::root(2, &reading(&new)).unwrap().0, root);
         let mut tree = b"TREE\0\x01\x02\0".to_vec();
         for number in [u64::MAX, u64::MAX, 0, 800, 8, 1600, 16] {
             tree.extend(u64::to_le_bytes(number));
         }
-        let below = |at| Place::GroupTree { at, levels: 1 };
+        let below = |at| Structure::GroupTree { at, levels: 1 };
         assert_eq!(below(0).follow(WIDTHS, &reading(&tree)), Some(vec![below(800), below(1600)]));
         tree[5] = 0;
-        let below = |at| Place::Symbols { at, levels: 1 };
-        let tree = Place::GroupTree { at: 0, levels: 1 }.follow(WIDTHS, &reading(&tree));
+        let below = |at| Structure::Symbols { at, levels: 1 };
+        let tree = Structure::GroupTree { at: 0, levels: 1 }.follow(WIDTHS, &reading(&tree));
         assert_eq!(tree, Some(vec![below(800), below(1600)]));
     }
 
@@ -388,17 +388,17 @@ mod tests {
         ) {
             let file = [head, &tail].concat();
             let (widths, read) = (Widths { address, length }, reading(&file));
-            let _ = Place::root(levels, &read);
+            let _ = Structure::root(levels, &read);
             for place in [
-                Place::Object { at, levels },
-                Place::Dataset(at),
-                Place::GroupTree { at, levels },
-                Place::Symbols { at, levels },
-                Place::Names(at),
-                Place::FractalHeap { at, levels },
-                Place::Block { at, length: file.len() as u64, head: head_bytes, levels },
-                Place::ChunkTree { at, dimensions },
-                Place::Bytes { at, length: u64::MAX },
+                Structure::Object { at, levels },
+                Structure::Dataset(at),
+                Structure::GroupTree { at, levels },
+                Structure::Symbols { at, levels },
+                Structure::Names(at),
+                Structure::FractalHeap { at, levels },
+                Structure::Block { at, length: file.len() as u64, head: head_bytes, levels },
+                Structure::ChunkTree { at, dimensions },
+                Structure::Bytes { at, length: u64::MAX },
             ] {
                 let _ = place.follow(widths, &read);
             }

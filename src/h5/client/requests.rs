@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::patience::{IMPATIENT, Patience, STRIKES};
 use super::pool::{self, GLANCE};
 use super::process::{Gone, Heard, SourceAccess, Worker};
-use super::scout::{Siblings, scout};
+use super::scout::{LikelyGroups, scout};
 use crate::catalogue::{ChunkMap, Elements, FileInfo, Group, ObjectId};
 use crate::h5::error::Error;
 use crate::h5::options::Options;
@@ -57,7 +57,7 @@ pub(super) struct ClientState {
     /// The catalogue of a simple file, until it is taken or a worker runs.
     pub simple: Option<PrefetchedCatalogue>,
     /// Groups that are likely to be asked for next.
-    siblings: Siblings,
+    siblings: LikelyGroups,
     /// Whether the client has warned of gaps in the sandbox.
     has_warned: bool,
     /// Number of answered requests.
@@ -128,7 +128,7 @@ impl SharedClient {
             worker: None,
             info: None,
             simple: None,
-            siblings: Siblings::default(),
+            siblings: LikelyGroups::default(),
             has_warned: false,
             requests: 0,
             strikes: HashMap::new(),
@@ -155,9 +155,9 @@ impl SharedClient {
         let mut state = self.turn(interrupt)?;
         if state.info.is_none() {
             scout(&self.source, None, &mut state.siblings, &Request::Open, interrupt)?;
-        }
-        if state.info.is_none() && !self.list_simple(&mut state, interrupt) {
-            self.ready(&mut state, interrupt)?;
+            if !self.list_simple(&mut state, interrupt) {
+                self.ready(&mut state, interrupt)?;
+            }
         }
         state.info.clone().ok_or_else(nonsense)
     }

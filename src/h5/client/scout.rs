@@ -1,4 +1,4 @@
-//! Fetches the structures that a request will lead libhdf5 to, side by side, if the source lies on a network.
+//! Fetches the structures that a request will lead libhdf5 to, side by side, from a source that does not come whole.
 //!
 //! libhdf5 reads a structure, then the next that this one leads to: over a network each would wait for an answer. The
 //! scout goes the same way before it, in rounds: all structures of a round are fetched together. Afterwards libhdf5
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use crate::catalogue::FileInfo;
 use crate::codec::structure::Widths;
 use crate::codec::structure::header::ReadAt;
-use crate::codec::structure::leads::Place;
+use crate::codec::structure::leads::Structure;
 use crate::h5::protocol::Request;
 use crate::source::{Error, Interrupt, Source};
 
@@ -42,7 +42,7 @@ const MOST_DEEP: usize = 16;
 
 /// Groups that one who walks through a file is likely to ask for next.
 #[derive(Debug, Default)]
-pub(super) struct Siblings(Vec<Family>);
+pub(super) struct LikelyGroups(Vec<Family>);
 
 /// The groups in a group.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ struct Family {
     together: usize,
 }
 
-impl Siblings {
+impl LikelyGroups {
     /// The groups to go through when this one is asked for: it alone, or also those behind it, the more the longer they
     /// have been asked for one by one.
     fn with(&mut self, group: u64) -> Vec<u64> {
@@ -94,20 +94,20 @@ impl Siblings {
 pub(super) fn scout(
     source: &Source,
     info: Option<&FileInfo>,
-    siblings: &mut Siblings,
+    siblings: &mut LikelyGroups,
     request: &Request,
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
-    if !source.is_remote() {
+    if source.comes_whole() {
         return Ok(());
     }
-    let group = |at| Place::Object { at, levels: LEVELS };
+    let group = |at| Structure::Object { at, levels: LEVELS };
     let places: Vec<_> = match request {
         Request::Open => Vec::new(),
         Request::Group { id, start: 0, .. } if id.file == 0 => {
             siblings.with(id.address).into_iter().map(group).collect()
         }
-        Request::Chunks { id, start: 0, .. } if id.file == 0 => vec![Place::Dataset(id.address)],
+        Request::Chunks { id, start: 0, .. } if id.file == 0 => vec![Structure::Dataset(id.address)],
         _ => return Ok(()),
     };
     let mut scout = Scout {
@@ -120,13 +120,13 @@ pub(super) fn scout(
     };
     let (places, widths) = match info {
         Some(info) => (places, Widths { address: info.address_size.into(), length: info.length_size.into() }),
-        None => match scout.until_known(|read| Place::root(LEVELS, read))? {
+        None => match scout.until_known(|read| Structure::root(LEVELS, read))? {
             Some((root, widths)) => (vec![root], widths),
             None => return Ok(()),
         },
     };
     scout.walk(&places, widths)?;
-    if let Some(first @ Place::Object { .. }) = places.first() {
+    if let Some(first @ Structure::Object { .. }) = places.first() {
         siblings.add(scout.groups(*first, widths));
     }
     Ok(())
@@ -191,8 +191,8 @@ impl Scout<'_> {
     }
 
     /// Follows structures, and all that they lead to.
-    fn walk(&mut self, begin: &[Place], widths: Widths) -> Result<(), Error> {
-        let (mut here, mut known) = (begin.to_vec(), HashSet::<Place>::from_iter(begin.iter().copied()));
+    fn walk(&mut self, begin: &[Structure], widths: Widths) -> Result<(), Error> {
+        let (mut here, mut known) = (begin.to_vec(), HashSet::<Structure>::from_iter(begin.iter().copied()));
         for _ in 0..MOST_ROUNDS {
             // Structures whose bytes are still to come, or that make no sense: those are looked at again in vain.
             let mut late = Vec::new();
@@ -214,21 +214,23 @@ impl Scout<'_> {
     }
 
     /// The groups in a group, as far as they are held.
-    fn groups(&self, group: Place, widths: Widths) -> Vec<u64> {
+    fn groups(&self, group: Structure, widths: Widths) -> Vec<u64> {
         let read = |at, length| self.read(at, length);
         let (mut here, mut groups) = (VecDeque::from([group]), Vec::new());
         while let Some(place) = here.pop_front().filter(|_| groups.len() < MOST_PLACES) {
             let found = place.follow(widths, &read).unwrap_or_default();
-            let leads_on = |place: &Place| match place {
-                Place::GroupTree { .. } | Place::Object { .. } => true,
-                Place::FractalHeap { levels, .. } => *levels == LEVELS,
+            let leads_on = |place: &Structure| match place {
+                Structure::GroupTree { .. } | Structure::Object { .. } => true,
+                Structure::FractalHeap { levels, .. } => *levels == LEVELS,
                 _ => false,
             };
             match place {
-                Place::Object { at, .. } if place != group => groups.extend(found.iter().any(leads_on).then_some(at)),
+                Structure::Object { at, .. } if place != group => {
+                    groups.extend(found.iter().any(leads_on).then_some(at))
+                }
                 // Members are looked at as groups, to find out whether they are.
                 _ => here.extend(found.into_iter().map(|place| match place {
-                    Place::Object { at, .. } => Place::Object { at, levels: LEVELS },
+                    Structure::Object { at, .. } => Structure::Object { at, levels: LEVELS },
                     other => other,
                 })),
             }
@@ -243,21 +245,21 @@ mod tests {
 
     #[test]
     fn who_asks_for_group_after_group_gets_ever_more_together() {
-        let mut siblings = Siblings::default();
+        let mut siblings = LikelyGroups::default();
         assert_eq!(siblings.with(5), [5]);
         siblings.add((0..100).collect());
         let asked: Vec<_> = (0..100).map(|group| siblings.with(group)).filter(|groups| groups.len() > 1).collect();
         assert_eq!(asked.iter().map(Vec::len).collect::<Vec<_>>(), [4, 8, 16, 32, 40]);
         assert_eq!(asked.concat(), (0..100).collect::<Vec<_>>());
         // One by itself, and what follows it.
-        let mut siblings = Siblings::default();
+        let mut siblings = LikelyGroups::default();
         siblings.add((0..100).collect());
         assert_eq!([siblings.with(50), siblings.with(51), siblings.with(52)], [vec![50], vec![51, 52], vec![52]]);
     }
 
     #[test]
     fn groups_of_a_group_are_asked_for_between_its_siblings() {
-        let mut siblings = Siblings::default();
+        let mut siblings = LikelyGroups::default();
         siblings.add(vec![1, 2, 3, 4]);
         assert_eq!(siblings.with(1), [1, 2, 3, 4]);
         siblings.add(vec![11, 12, 13]);

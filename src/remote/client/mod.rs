@@ -2,7 +2,7 @@
 //!
 //! Requests to buckets are made and signed by `object_store`, those to web servers here. Both go over one `line`, where
 //! each answer is held against the request and the version of the object; `reading` asks again for what is lost on its
-//! way. [`Store`] remembers which version was at an address, so that not each question takes a request.
+//! way. [`RemoteStores`] remembers which version was at an address, so that not each question takes a request.
 //!
 //! **Credentials** of S3 come from the environment, else from the profile, else from the instance. Where the instance
 //! has none within two seconds, requests go without: so public buckets can be read anywhere. A refusal then says why
@@ -59,7 +59,7 @@ const MOST_LISTED: usize = 1 << 20;
 
 /// All stores, by the addresses of objects.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct RemoteStores(Arc<Inner>);
 
 struct Inner {
     options: RemoteOptions,
@@ -91,7 +91,7 @@ struct KnownList {
     due: Instant,
 }
 
-impl Store {
+impl RemoteStores {
     /// A store of these options, which asks nothing yet and starts no thread. Bytes that are fetched take their memory
     /// from `budget`.
     ///
@@ -124,13 +124,13 @@ impl Store {
 }
 
 /// Without secrets.
-impl Debug for Store {
+impl Debug for RemoteStores {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Store").field(&self.0.options).finish()
+        f.debug_tuple("RemoteStores").field(&self.0.options).finish()
     }
 }
 
-impl Store {
+impl RemoteStores {
     /// Opens the version of an object that is at an address now, to be asked for by ranges.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Store {
     }
 }
 
-impl ObjectStore for Store {
+impl ObjectStore for RemoteStores {
     fn open(&self, address: &Path, interrupt: &Interrupt) -> Result<Arc<dyn RemoteObject>, source::Error> {
         let (client, stat) = self.client(address, interrupt)?;
         let fetching = self.0.fetching().map_err(|error| source::Error::Io { path: address.to_owned(), error })?;
@@ -187,12 +187,12 @@ impl ObjectStore for Store {
         Ok(stat(&object, &facts))
     }
 
-    fn list(&self, folder: &Path, interrupt: &Interrupt) -> Result<Vec<Listed>, source::Error> {
+    fn list(&self, folder: &Path, interrupt: &Interrupt) -> Result<Arc<Vec<Listed>>, source::Error> {
         let inner = &self.0;
         let runtime = threads(folder)?;
         let known =
             inner.lists.lock().get_mut(folder).map(|known| (known.listed.clone(), inner.is_due(&mut known.due)));
-        let listed = match known {
+        Ok(match known {
             Some((listed, false)) => listed,
             Some((listed, true)) => {
                 let (looking, folder) = (inner.clone(), folder.to_owned());
@@ -203,8 +203,7 @@ impl ObjectStore for Store {
                 let listed = runtime::wait(&runtime, inner.look_into(folder), interrupt)?;
                 listed.map_err(|failure| failure.at(folder))?
             }
-        };
-        Ok(listed.to_vec())
+        })
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -457,6 +456,10 @@ impl RemoteObject for OpenObject {
 
     fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), source::Error> {
         self.fetcher.read_at(offset, out, interrupt)
+    }
+
+    fn comes_whole(&self) -> bool {
+        self.fetcher.comes_whole()
     }
 
     fn plan(&self, ranges: &[Range<u64>]) {

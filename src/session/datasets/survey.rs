@@ -45,9 +45,6 @@ const MOST_KEPT: usize = 1 << 20;
 /// Most files looked into at a time: half as many as there may be workers.
 const MOST_AT_ONCE: usize = 4;
 
-/// The same, of objects in stores: as many as there may be workers.
-const MOST_OBJECTS_AT_ONCE: usize = 8;
-
 /// The table that several files have at one path.
 pub(crate) struct MultiFileTable {
     session: Arc<Session>,
@@ -328,7 +325,7 @@ impl MultiFileTable {
         work.expect(files.len() as u64);
         // A thread mostly waits for its worker, or for a store.
         let most = if files.iter().any(|candidate| is_address(candidate.file.path())) {
-            MOST_OBJECTS_AT_ONCE
+            sources::MOST_OBJECTS_AT_ONCE
         } else {
             MOST_AT_ONCE.min(2 * cores())
         };

@@ -24,7 +24,7 @@ use crate::dialects::{Claims, Here};
 use crate::formats::{self, Format, TableFile};
 use crate::h5::{self, Client};
 use crate::query::Selection;
-use crate::source::{self, FETCHED_WHOLE, Interrupt, Source, Stamp, is_address};
+use crate::source::{self, Interrupt, Source, Stamp, is_address};
 use crate::store::{self, Damage, File, Opening, Store};
 use crate::table::{Finding, SearchIndex, Table, did_you_mean};
 
@@ -358,12 +358,6 @@ impl OpenedSource {
     /// Path of the source.
     pub fn path(&self) -> &Path {
         self.opening().source().path()
-    }
-
-    /// Whether its bytes lie on a network, and are too many to come whole.
-    pub fn is_far(&self) -> bool {
-        let source = self.opening().source();
-        source.is_remote() && source.identity().size > FETCHED_WHOLE
     }
 
     /// Whether the source's path still leads to the state of the file that was opened. Growth of a file that a writer

@@ -19,8 +19,9 @@ use super::processes::{self, AT_THE_TERMINAL, Caught, PATIENCE};
 use crate::cli::commands::mount::{
     MountPlace, StartMessage, background, not_mounted, opening, refused, source_name, warn,
 };
+use crate::cli::objects::signed;
 use crate::cli::signals::INTERRUPTED;
-use crate::cli::{Error, itself, signed};
+use crate::cli::{Error, itself};
 use crate::fs::mount::namespace::{self, mount_privately};
 use crate::fs::mount::{Lock, MountError, helper, preconditions, unmount};
 use crate::source::mounts;
