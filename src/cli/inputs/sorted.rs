@@ -117,6 +117,8 @@ impl SortBy {
         let mut sorter = Sorter {
             sorted: Sorted { keys, levels: Vec::new(), dictionaries, schema },
             folder: folder.to_owned(),
+            moved: 0,
+            done,
             held: Vec::new(),
             bytes: 0,
             most: memory,
@@ -140,9 +142,7 @@ impl SortBy {
             });
             let sort = || {
                 for batch in receiver {
-                    let batch = batch.map_err(Failed::Input)?;
-                    done.fetch_add(batch.num_rows() as u64, atomic::Ordering::Relaxed);
-                    sorter.add(&batch).map_err(failed)?;
+                    sorter.add(&batch.map_err(Failed::Input)?).map_err(failed)?;
                     interrupt.check().map_err(|error| Failed::Input(error.to_string()))?;
                 }
                 sorter.spill().map_err(failed)
@@ -185,9 +185,12 @@ impl Keys {
 }
 
 /// Turns batches into runs.
-struct Sorter {
+struct Sorter<'a> {
     sorted: Sorted,
     folder: PathBuf,
+    /// Rows read and rows written to runs. Either is half of the work, and reading fills the memory first.
+    moved: u64,
+    done: &'a AtomicU64,
     held: Vec<(RecordBatch, Rows)>,
     /// Bytes in memory.
     bytes: usize,
@@ -195,7 +198,7 @@ struct Sorter {
     most_runs: usize,
 }
 
-impl Sorter {
+impl Sorter<'_> {
     fn add(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let fields = self.sorted.schema.fields();
         let columns = batch.columns().iter().zip(fields).map(|(array, field)| {
@@ -211,8 +214,14 @@ impl Sorter {
             self.spill()?;
         }
         self.bytes += bytes;
+        self.count(batch.num_rows());
         self.held.push((batch, keys));
         Ok(())
+    }
+
+    fn count(&mut self, rows: usize) {
+        self.moved += rows as u64;
+        self.done.store(self.moved / 2, atomic::Ordering::Relaxed);
     }
 
     /// Writes the batches in memory as a run.
@@ -244,6 +253,7 @@ impl Sorter {
             rows = fitting(these.len(), bytes);
             if bytes <= SPREAD * PIECE || these.len() == 1 {
                 run.write(&piece)?;
+                self.count(these.len());
                 rest = others;
             }
         }
