@@ -89,6 +89,12 @@ impl RequestedPlace<'_> {
     /// As [`Place::open`].
     pub fn find(&self, interrupt: &Interrupt) -> Result<Place, Error> {
         let place = Place::open(self.text, self.session.clone(), interrupt)?;
+        // The folder has names that cannot be shown.
+        if is_address(&place.source) && self.session.opener.is_folder(&place.source) {
+            for error in self.session.errors.reports(usize::MAX) {
+                say!("hepfs: warning: {}", error.message);
+            }
+        }
         Ok(Place { is_one_of_several: self.is_one_of_several, ..place })
     }
 

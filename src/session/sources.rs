@@ -271,8 +271,9 @@ impl StoredMembers {
     /// the object has it; `hidden` is called with the address of the folder.
     fn new(listed: Arc<Vec<Listed>>, (above, pattern): (&Path, &[u8]), mut hidden: impl FnMut(&Path)) -> Self {
         let mut members: BTreeMap<BString, StoredMember> = BTreeMap::new();
-        for member in listed.iter().filter(|member| !member.name.is_empty() && source::matches(&member.name, pattern)) {
-            let is_folder = member.stat.is_folder();
+        for member in listed.iter().filter(|member| source::matches(&member.name, pattern)) {
+            let Some(stat) = member.stat else { continue };
+            let is_folder = stat.is_folder();
             let mut path = above.join(OsStr::from_bytes(&member.name)).into_os_string();
             path.push(if is_folder { "/" } else { "" });
             let is_shown = !pattern.is_empty() || is_folder || is_usual_name(&member.name);
@@ -357,6 +358,13 @@ impl Folder {
         let mut stored = self.stored.lock();
         if let Some(stored) = stored.as_ref().filter(|stored| Arc::ptr_eq(&stored.listed, &listed)) {
             return Ok(stored.clone());
+        }
+        let unnamable = listed.iter().filter(|member| member.stat.is_none() && source::matches(&member.name, place.1));
+        let unnamable: Vec<_> = unnamable.map(|member| format!("`{}`", member.name)).collect();
+        if let [first, others @ ..] = &unnamable[..] {
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            let said = "not shown, for no path can have an empty part, `.`, `..` or control characters";
+            self.session.errors.add(&format!("{}: {first}{more}: {said}", place.0.display()));
         }
         let hidden = |folder: &Path| {
             let said = "not shown: an object has the same name";

@@ -103,8 +103,9 @@ pub trait ObjectStore: Debug + Send + Sync {
 pub struct Listed {
     /// The part of its address behind that of the folder, without a slash at its end.
     pub name: BString,
-    /// Its kind, identity and times, as the list says.
-    pub stat: SourceStat,
+    /// Its kind, identity and times, as the list says. `None`: no path can name it, for a part of its key is empty, `.`
+    /// or `..`, or has a control character; a slash at its end is a part of its name.
+    pub stat: Option<SourceStat>,
 }
 
 /// One version of an object.

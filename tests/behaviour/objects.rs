@@ -237,6 +237,31 @@ fn a_folder_of_a_bucket_takes_one_request() {
 }
 
 #[test]
+fn keys_that_no_path_can_name_are_left_out_and_said() {
+    let server = RangeServer::start();
+    let long = format!("{}.h5", "n".repeat(300));
+    for key in ["a.h5", "/b.h5", "../b.h5", "c\0.h5", &long] {
+        server.put(&format!("bucket/runs/{key}"), fs::read(data("seed_11_1.h5")).unwrap());
+    }
+    let options = ["--endpoint", &server.endpoint(), "--anonymous", "--region", "us-east-1"];
+    let mounted = Mounted::new(&[Path::new("s3://bucket/runs/")], &options);
+    // Long names are cut to what the kernel takes, as those of groups.
+    let [_, _, first, second] = &mounted.names("")[..] else { panic!("{:?}", mounted.names("")) };
+    assert!(first == "a.h5" && second.starts_with("nnn") && second.len() == 240, "{second}");
+    for name in [first, second] {
+        assert!(mounted.names(name).contains(&"my_table".to_owned()), "{name}");
+    }
+    let said = "s3://bucket/runs/: `../` and 2 more: not shown, for no path can have an empty part, `.`, `..` or";
+    let errors = mounted.text(".hepfs/errors");
+    assert_eq!(errors.matches(said).count(), 1, "{errors}");
+    for command in ["ls", "info"] {
+        let output = hepfs([command].into_iter().chain(options).chain(["s3://bucket/runs/"]));
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(text(&output).contains("a.h5") && error.matches(said).count() == 1, "{command}: {error}");
+    }
+}
+
+#[test]
 fn what_goes_wrong_is_said_in_one_line() {
     let (server, url) = served("seed_11_1.h5");
     let host = url.strip_prefix("http://").unwrap().split('/').next().unwrap();

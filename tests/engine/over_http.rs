@@ -494,25 +494,70 @@ fn a_list_tells_sizes_and_versions() {
     assert!(store.stat(folder).unwrap().kind == SourceKind::Folder && server.log().is_empty());
     let listed = store.list(folder, &Interrupt::new()).unwrap();
     assert!(listed.len() == 2346 && server.log().len() == 3);
-    assert!(listed[17].name == "0017.h5" && listed[17].stat.identity.size == 18);
-    assert!(listed[2345].name == "more" && listed[2345].stat.kind == SourceKind::Folder);
+    assert!(listed[17].name == "0017.h5" && listed[17].stat.unwrap().identity.size == 18);
+    assert!(listed[2345].name == "more" && listed[2345].stat.unwrap().kind == SourceKind::Folder);
     // All that the list says serves on.
     store.list(folder, &Interrupt::new()).unwrap();
     let address = Path::new("s3://bucket/runs/0017.h5");
-    assert_eq!(store.stat(address).unwrap().identity, listed[17].stat.identity);
+    assert_eq!(store.stat(address).unwrap().identity, listed[17].stat.unwrap().identity);
     let object = store.client(address, &Interrupt::new()).unwrap().0;
     assert_eq!(read(&*object, 3..8).unwrap(), [7; 5]);
     let log = server.log();
     assert!(log.len() == 1 && log[0].range == Some(3..8), "{log:?}");
     // HEAD says the same.
     let other = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
-    assert_eq!(other.stat(address).unwrap().identity, listed[17].stat.identity);
+    assert_eq!(other.stat(address).unwrap().identity, listed[17].stat.unwrap().identity);
     assert_eq!(server.log()[0].method, "HEAD");
     let odd = other.list(Path::new("s3://bucket/runs/more/"), &Interrupt::new()).unwrap();
     assert!(odd.len() == 1 && odd[0].name == "x y&z.h5", "{odd:?}");
     assert!(other.list(Path::new("s3://bucket/none/"), &Interrupt::new()).unwrap().is_empty());
     let web = other.list(Path::new(&server.url("runs/")), &Interrupt::new()).unwrap_err().to_string();
     assert!(web.ends_with("web servers have no lists: name the objects themselves"), "{web}");
+}
+
+/// Keys in a folder `runs/` that no path can name, and their names there.
+const UNNAMABLE: [(&str, &str); 5] = [
+    ("runs//b.h5", "/"),
+    ("runs/./b.h5", "./"),
+    ("runs/..", ".."),
+    ("runs/a\0.h5", "a\0.h5"),
+    ("runs/b\u{7f}.h5", "b\u{7f}.h5"),
+];
+
+#[test]
+fn a_key_that_no_path_can_name_leaves_its_neighbours() {
+    let server = RangeServer::start();
+    let long = format!("{}.h5", "n".repeat(300));
+    for key in UNNAMABLE.iter().map(|(key, _)| *key).chain(["runs/a.h5", "runs/c.h5", &format!("runs/{long}")]) {
+        server.put(&format!("bucket/{key}"), &b"abc"[..]);
+    }
+    let store = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let listed = store.list(Path::new("s3://bucket/runs/"), &Interrupt::new()).unwrap();
+    let (named, unnamable): (Vec<_>, Vec<_>) = listed.iter().partition(|member| member.stat.is_some());
+    assert_eq!(
+        named.iter().map(|member| &member.name[..]).collect::<Vec<_>>(),
+        [&b"a.h5"[..], b"c.h5", long.as_bytes()]
+    );
+    let unnamable: BTreeSet<_> = unnamable.iter().map(|member| member.name.to_string()).collect();
+    assert_eq!(unnamable, UNNAMABLE.map(|(_, name)| name.to_owned()).into());
+    let object = store.client(Path::new(&format!("s3://bucket/runs/{long}")), &Interrupt::new()).unwrap().0;
+    assert_eq!(read(&*object, 0..3).unwrap(), b"abc");
+}
+
+#[test]
+fn a_list_without_an_end_is_given_up() {
+    let server = RangeServer::start();
+    server.put("bucket/runs/a.h5", &b"abc"[..]);
+    let store = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let folder = Path::new("s3://bucket/runs/");
+    server.faults((0..1000).map(|_| Some(Fault::EmptyPage)));
+    let error = store.list(folder, &Interrupt::new()).unwrap_err().to_string();
+    assert!(error.ends_with(": sent 101 pages of a list without an entry"), "{error}");
+    assert_eq!(server.log().len(), 101);
+    // Some are no harm.
+    server.no_faults();
+    server.faults((0..50).map(|_| Some(Fault::EmptyPage)));
+    assert_eq!(store.list(folder, &Interrupt::new()).unwrap().len(), 1);
 }
 
 #[test]
@@ -540,7 +585,7 @@ fn other_providers_are_asked_in_their_ways() {
         .into();
     assert_eq!(identities.len(), 3);
     let listed = store.list(Path::new("gs://bucket/runs/"), &Interrupt::new()).unwrap();
-    assert!(listed.len() == 1 && listed[0].name == "a b.h5" && listed[0].stat.identity.size == 6);
+    assert!(listed.len() == 1 && listed[0].name == "a b.h5" && listed[0].stat.unwrap().identity.size == 6);
 }
 
 #[test]

@@ -65,6 +65,8 @@ pub enum Fault {
     Expired,
     /// The bucket lies in another region.
     Elsewhere(&'static str),
+    /// A page of a list without entries, behind which more follow.
+    EmptyPage,
 }
 
 /// A request, and the status and length of its answer.
@@ -247,6 +249,10 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
             elsewhere.headers_mut().insert("x-amz-bucket-region", HeaderValue::from_static(region));
             elsewhere
         }
+        (_, Some(Fault::EmptyPage)) => {
+            let page = "<ListBucketResult><NextContinuationToken>a</NextContinuationToken></ListBucketResult>";
+            Response::new(Sent::new(page.into(), None))
+        }
         _ if query.contains_key("list-type") => {
             let listed = list(&shared.objects.lock(), &key, &query);
             Response::new(Sent::new(listed.into(), None))
@@ -354,7 +360,7 @@ fn list(objects: &BTreeMap<String, (Bytes, String)>, bucket: &str, query: &BTree
             is_whole = false;
             break;
         }
-        let told = name.replace('&', "&amp;");
+        let told = name.replace('&', "&amp;").replace('\0', "&#x0;");
         let entry = match folder {
             Some(_) => format!("<CommonPrefixes><Prefix>{told}</Prefix></CommonPrefixes>"),
             None => format!(

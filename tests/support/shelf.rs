@@ -129,7 +129,9 @@ impl ObjectStore for Shelf {
                 None => members.insert((below, false), copy.stat),
             };
         }
-        Ok(Arc::new(members.into_iter().map(|((name, _), stat)| Listed { name: name.into(), stat }).collect()))
+        Ok(Arc::new(
+            members.into_iter().map(|((name, _), stat)| Listed { name: name.into(), stat: Some(stat) }).collect(),
+        ))
     }
 }
 

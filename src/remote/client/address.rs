@@ -7,6 +7,7 @@ use reqwest::Url;
 
 use super::RemoteOptions;
 use super::failure::RemoteFailure;
+use super::unnamable::is_unnamable;
 
 /// The address of an object, or of a folder of objects where it ends with `/`.
 #[derive(Clone)]
@@ -70,7 +71,7 @@ impl Address {
         if bucket.is_empty() || bucket.contains(['@', ':', '?', '#', '\\']) || account.as_deref() == Some("") {
             return Err(RemoteFailure::Setting("no name of a bucket".to_owned()));
         }
-        if !key.is_empty() && key.strip_suffix('/').unwrap_or(key).split('/').any(is_odd) {
+        if is_unnamable(key) {
             let reason = "keys with empty parts, `.`, `..` or control characters cannot be asked for";
             return Err(RemoteFailure::Setting(reason.to_owned()));
         }
@@ -85,11 +86,6 @@ impl Address {
             AddressPlace::Web(url) => url.path().ends_with('/'),
         }
     }
-}
-
-/// Whether `object_store` has no word for this part of a key.
-fn is_odd(part: &str) -> bool {
-    matches!(part, "" | "." | "..") || part.contains(char::is_control)
 }
 
 /// Without secrets.

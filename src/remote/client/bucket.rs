@@ -74,6 +74,8 @@ pub(super) struct ListPage {
     pub folders: Vec<String>,
     /// Keys of objects, what the list says of them, and whether that tells their versions.
     pub objects: Vec<(String, ObjectFacts, bool)>,
+    /// Keys, and prefixes with the slash at their ends, that no path can name.
+    pub unnamable: Vec<String>,
     /// The token to ask with for the next page.
     pub next: Option<String>,
 }
@@ -145,7 +147,9 @@ impl Bucket {
         match &expected {
             ExpectedAnswer::Part { version: Validator::Tag(tag), .. } => options.if_match = Some(tag.clone()),
             ExpectedAnswer::Part { version: Validator::Number(number), .. } => options.version = Some(number.clone()),
-            ExpectedAnswer::Part { version: Validator::Modified(_), .. } | ExpectedAnswer::Success => {}
+            ExpectedAnswer::Part { version: Validator::Modified(_), .. }
+            | ExpectedAnswer::Success
+            | ExpectedAnswer::List(_) => {}
         }
         options.extensions.insert(expected);
         let path = Path::parse(key).map_err(|error| RemoteFailure::Setting(error.to_string()))?;
@@ -162,7 +166,8 @@ impl Bucket {
                 page_token: page_token.clone(),
                 ..Default::default()
             };
-            options.extensions.insert(ExpectedAnswer::Success);
+            let unnamable = Arc::default();
+            options.extensions.insert(ExpectedAnswer::List(Arc::clone(&unnamable)));
             let prefix = Some(prefix).filter(|prefix| !prefix.is_empty());
             let answer = client.store.list_paginated(prefix, options).await;
             let found = match answer.map_err(|error| failure_in(&client.host, &error)) {
@@ -187,7 +192,12 @@ impl Bucket {
                 (meta.location.to_string(), facts, is_sure)
             });
             let folders = found.result.common_prefixes.into_iter().map(|folder| folder.to_string());
-            return Ok(ListPage { folders: folders.collect(), objects: objects.collect(), next: found.page_token });
+            return Ok(ListPage {
+                folders: folders.collect(),
+                objects: objects.collect(),
+                unnamable: std::mem::take(&mut unnamable.lock()),
+                next: found.page_token,
+            });
         }
     }
 

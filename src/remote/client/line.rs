@@ -14,6 +14,7 @@ use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
+use parking_lot::Mutex;
 use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, AsHeaderName, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap,
     HeaderValue, LAST_MODIFIED, RETRY_AFTER,
@@ -22,6 +23,7 @@ use reqwest::{Client, ClientBuilder, StatusCode, Url, redirect};
 
 use super::RemoteOptions;
 use super::failure::RemoteFailure;
+use super::unnamable;
 use crate::source::{Identity, ObjectVersion};
 use crate::store::Counter;
 
@@ -118,6 +120,8 @@ impl ObjectFacts {
 pub(super) enum ExpectedAnswer {
     /// Any answer of success.
     Success,
+    /// A page of a list, and where to put the keys that no path can name.
+    List(Arc<Mutex<Vec<String>>>),
     /// A range of one version of an object, whose size is known.
     Part { range: Range<u64>, size: u64, version: Validator },
 }
@@ -296,9 +300,14 @@ impl HttpLine {
             return Err(refusal(&host, response, matches!(expected, ExpectedAnswer::Part { .. })).await);
         }
         match expected {
-            ExpectedAnswer::Success => {
-                check_encoding(&host, response.headers())?;
-                gathered(&host, response).await
+            ExpectedAnswer::Success => gathered(&host, response, |text| text).await,
+            ExpectedAnswer::List(unnamable) => {
+                gathered(&host, response, |page| {
+                    let (named, keys) = unnamable::take_out(&page);
+                    *unnamable.lock() = keys;
+                    named
+                })
+                .await
             }
             ExpectedAnswer::Part { range, size, version } => {
                 check_part(&host, response.status(), response.headers(), (range, *size, version))?;
@@ -344,8 +353,13 @@ pub(super) async fn beginning(response: HttpResponse) -> BytesMut {
     found
 }
 
-/// An answer with all its text, which `object_store` would gather without a limit.
-async fn gathered(host: &str, response: HttpResponse) -> Result<HttpResponse, RemoteFailure> {
+/// An answer with all its text, which `object_store` would gather without a limit, as `edit` leaves it.
+async fn gathered(
+    host: &str,
+    response: HttpResponse,
+    edit: impl FnOnce(Vec<u8>) -> Vec<u8>,
+) -> Result<HttpResponse, RemoteFailure> {
+    check_encoding(host, response.headers())?;
     let (head, body) = response.into_parts();
     let (mut body, mut found) = (body.bytes_stream(), Vec::new());
     while let Some(bytes) = body.next().await {
@@ -355,7 +369,7 @@ async fn gathered(host: &str, response: HttpResponse) -> Result<HttpResponse, Re
         }
         found.extend_from_slice(&bytes);
     }
-    Ok(HttpResponse::from_parts(head, found.into()))
+    Ok(HttpResponse::from_parts(head, edit(found).into()))
 }
 
 /// The code in an error of S3 or Google: `<Code>AccessDenied</Code>`.

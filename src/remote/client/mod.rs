@@ -15,6 +15,7 @@ mod line;
 mod object;
 mod profile;
 mod reading;
+mod unnamable;
 mod web;
 
 use std::collections::HashMap;
@@ -56,6 +57,9 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 /// Most entries of one folder.
 const MOST_LISTED: usize = 1 << 20;
+
+/// Most pages of a list in a row without an entry of the folder. Azure and Google send some.
+const MOST_EMPTY: u32 = 100;
 
 /// All stores, by the addresses of objects.
 #[derive(Clone)]
@@ -307,21 +311,22 @@ impl Inner {
         let mut listed = Vec::new();
         let mut objects = HashMap::new();
         let due = Instant::now() + self.options.revalidate;
-        let mut next = None;
+        let (mut next, mut empty) = (None, 0);
         loop {
             let patience = RetryPatience::new(self.options.network_deadline, FEW);
             let page = patience.ask(bucket.host(), &self.requests, || bucket.list(&prefix, next.clone())).await?;
             // A store may name the folder itself, without its slash.
             let below = |key: &str| key.strip_prefix(&prefix).filter(|name| !name.is_empty()).map(BString::from);
-            let folders = page
-                .folders
-                .iter()
-                .filter_map(|key| Some(Listed { name: below(key)?, stat: folder_stat(&name, &format!("{key}/")) }));
+            let before = listed.len();
+            let folders = page.folders.iter().filter_map(|key| {
+            listed.extend(page.unnamable.iter().filter_map(|key| Some(Listed { name: below(key)?, stat: None })));
+                Some(Listed { name: below(key)?, stat: Some(folder_stat(&name, &format!("{key}/"))) })
+            });
             listed.extend(folders);
             for (key, facts, is_sure) in page.objects {
                 let Some(name) = below(&key) else { continue };
                 let object = AnyObject::InBucket(bucket.clone(), key);
-                listed.push(Listed { stat: stat(&object, &facts), name: name.clone() });
+                listed.push(Listed { stat: Some(stat(&object, &facts)), name: name.clone() });
                 // The others are refused when they are opened.
                 if is_sure {
                     let known = Known { object, facts: Some(facts), due, folder: Some(folder.to_owned()) };
@@ -331,6 +336,13 @@ impl Inner {
             if listed.len() > MOST_LISTED {
                 return Err(RemoteFailure::answer(
                     bucket.host(),
+            empty = if listed.len() > before { 0 } else { empty + 1 };
+            if empty > MOST_EMPTY {
+                return Err(RemoteFailure::answer(
+                    bucket.host(),
+                    format!("sent {empty} pages of a list without an entry"),
+                ));
+            }
                     format!("has more than {MOST_LISTED} entries in this folder"),
                 ));
             }
