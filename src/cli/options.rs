@@ -296,7 +296,7 @@ impl ReadingOptions {
         });
         let settings = Settings {
             dialects: Dialects::new(self.tables, self.grids),
-            opener: self.objects.opener(store.budget(), self.kept_folder())?,
+            opener: self.objects.opener(&store)?,
             verifies_objects: self.objects.verify,
             ..settings
         };

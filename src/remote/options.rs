@@ -5,6 +5,8 @@ use std::fmt::{self, Debug, Formatter};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::store::KeptFolder;
+
 /// How objects are asked for.
 #[derive(Clone)]
 pub struct RemoteOptions {
@@ -28,10 +30,8 @@ pub struct RemoteOptions {
     pub revalidate: Duration,
     /// Most bytes of a source that are fetched before they are asked for. `None`: as many as pay.
     pub ahead: Option<u64>,
-    /// The folder of the disk cache. `None`: nothing is kept on disk.
-    pub cache_folder: Option<PathBuf>,
-    /// Most bytes of the disk cache. 0: none.
-    pub remote_cache_size: u64,
+    /// The disk cache.
+    pub kept: KeptFolder,
     /// Whole addresses by those shown, where they differ: with a user or a signature, which are secrets.
     pub signed: BTreeMap<PathBuf, String>,
 }
@@ -49,8 +49,7 @@ impl Default for RemoteOptions {
             network_deadline: Duration::from_secs(60),
             revalidate: Duration::from_secs(60),
             ahead: Some(256 << 20),
-            cache_folder: None,
-            remote_cache_size: 4 << 30,
+            kept: KeptFolder::none(),
             signed: BTreeMap::new(),
         }
     }

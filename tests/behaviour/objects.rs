@@ -289,6 +289,23 @@ fn a_path_beats_an_address_with_a_point() {
 }
 
 #[test]
+fn an_unusable_cache_folder_is_warned_of_once() {
+    let (_server, url) = served("seed_11_1.h5");
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    fs::write(&cache, "no folder").unwrap();
+    let (place, output) = Mounted::try_new(&[Path::new(&url)], &["--cache-folder", cache.to_str().unwrap()]);
+    let mountpoint = place.path().join("mnt");
+    fs::read(mountpoint.join("my_table/table.csv")).unwrap();
+    // The last is written at the end.
+    assert!(hepfs(["umount".as_ref(), mountpoint.as_os_str()]).status.success());
+    let log = fs::read_to_string(place.path().join("log")).unwrap();
+    assert_eq!(log.matches("the cache folder").count(), 1, "{log}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.matches("the cache folder").count() == 1, "{said}");
+}
+
+#[test]
 fn search_indexes_of_objects_rest() {
     let (_server, url) = served("search_indexes.h5");
     let verdicts = |mounted: &Mounted| -> Vec<String> {

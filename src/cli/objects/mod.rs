@@ -3,7 +3,6 @@
 pub(super) mod signed;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 #[cfg(feature = "remote")]
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use super::sizes::size;
 #[cfg(feature = "remote")]
 use crate::remote::{RemoteOptions, RemoteStores};
 use crate::source::Opener;
-use crate::store::Budget;
+use crate::store::Store;
 
 /// How objects in stores are asked for.
 #[derive(Clone, Debug, Args)]
@@ -71,12 +70,13 @@ pub(super) struct ObjectOptions {
 }
 
 impl ObjectOptions {
-    /// Opens files, and objects whose bytes take their memory from `budget`, and are kept in the cache folder.
+    /// Opens files, and objects whose bytes take their memory from the budget of `store`, and are kept in its cache
+    /// folder.
     ///
     /// # Errors
     /// [`Error::Options`] if a value cannot be used.
     #[cfg(feature = "remote")]
-    pub fn opener(&self, budget: &Budget, cache_folder: Option<PathBuf>) -> Result<Opener, Error> {
+    pub fn opener(&self, store: &Store) -> Result<Opener, Error> {
         let options = RemoteOptions {
             endpoint: self.endpoint.clone(),
             region: self.region.clone(),
@@ -88,17 +88,16 @@ impl ObjectOptions {
             network_deadline: Duration::from_secs(self.network_deadline),
             revalidate: self.revalidate(),
             ahead: Some(self.ahead),
-            remote_cache_size: self.remote_cache_size,
-            cache_folder,
+            kept: store.kept().below("objects", self.remote_cache_size),
             signed: signed::whole(),
         };
-        let store = RemoteStores::new(options, budget).map_err(|error| Error::Options(error.to_string()))?;
-        Ok(Opener::new(Arc::new(store)))
+        let stores = RemoteStores::new(options, store.budget()).map_err(|error| Error::Options(error.to_string()))?;
+        Ok(Opener::new(Arc::new(stores)))
     }
 
     /// Opens files.
     #[cfg(not(feature = "remote"))]
-    pub fn opener(&self, _: &Budget, _: Option<PathBuf>) -> Result<Opener, Error> {
+    pub fn opener(&self, _: &Store) -> Result<Opener, Error> {
         Ok(Opener::default())
     }
 

@@ -44,7 +44,7 @@ use super::fetch::{FetchSettings, Fetcher, Fetching};
 use super::{RangeClient, RemoteOptions, runtime};
 use crate::source::{self, Identity, Interrupt, Listed, ObjectStore, ObjectVersion, RemoteObject};
 use crate::source::{SourceKind, SourceStat, Stamp};
-use crate::store::{Budget, KeptFolder};
+use crate::store::Budget;
 
 pub use address::Address;
 pub use failure::RemoteFailure;
@@ -243,13 +243,9 @@ impl Inner {
         if let Some(fetching) = self.fetching.get() {
             return Ok(fetching);
         }
-        let RemoteOptions { connections, ahead, cache_folder, remote_cache_size, .. } = &self.options;
+        let RemoteOptions { connections, ahead, kept, .. } = &self.options;
         let settings = FetchSettings { connections: *connections, ahead: ahead.unwrap_or(u64::MAX) };
-        let folder = cache_folder.as_ref().filter(|_| *remote_cache_size > 0);
-        // In a folder of its own, which has a limit of its own.
-        let disk = folder.map(|folder| KeptFolder::new(folder.join("objects"), *remote_cache_size));
-        let disk = disk.unwrap_or_else(KeptFolder::none);
-        let new = Fetching::new(settings, &self.budget, disk, runtime::handle()?);
+        let new = Fetching::new(settings, &self.budget, kept.clone(), runtime::handle()?);
         Ok(self.fetching.get_or_init(|| new))
     }
 

@@ -25,8 +25,8 @@ use std::fs::{DirBuilder, File, FileTimes, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
@@ -55,9 +55,9 @@ const MOST_PUT: u64 = 256;
 /// Unit of disk space.
 const BLOCK: u64 = 4096;
 
-/// A folder of entries about sources, bounded in size.
-#[derive(Debug)]
-pub struct KeptFolder(Option<Folder>);
+/// A folder of entries about sources, bounded in size. Clones share it.
+#[derive(Clone, Debug)]
+pub struct KeptFolder(Option<Arc<Folder>>);
 
 #[derive(Debug)]
 struct Folder {
@@ -65,8 +65,8 @@ struct Folder {
     /// Most bytes of all entries.
     limit: u64,
     swept: Mutex<Swept>,
-    /// The first fault of the folder.
-    trouble: OnceLock<String>,
+    /// The first fault of the folder, or of one that it shares with.
+    trouble: Arc<OnceLock<String>>,
 }
 
 /// Sizes of the folder, updated since it was last listed.
@@ -87,7 +87,17 @@ impl KeptFolder {
     /// Keeps entries in a folder of this user, created when the first is put, with at most `limit` bytes on disk (apart
     /// from simultaneous additions of other processes).
     pub fn new(folder: PathBuf, limit: u64) -> Self {
-        Self(Some(Folder { path: folder, limit, swept: Mutex::default(), trouble: OnceLock::new() }))
+        Self::with(folder, limit, Arc::default())
+    }
+
+    fn with(path: PathBuf, limit: u64, trouble: Arc<OnceLock<String>>) -> Self {
+        Self(Some(Arc::new(Folder { path, limit, swept: Mutex::default(), trouble })))
+    }
+
+    /// A folder in this one, with a limit of its own: no bytes, no folder. Of faults of both, the first one is said.
+    pub fn below(&self, name: &str, limit: u64) -> Self {
+        let folder = self.0.as_ref().filter(|_| limit > 0);
+        folder.map_or_else(Self::none, |above| Self::with(above.path.join(name), limit, above.trouble.clone()))
     }
 
     /// The folder, if any.
