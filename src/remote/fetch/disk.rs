@@ -137,13 +137,15 @@ impl Disk {
 
     /// Writes where the stretches of an object lie, if that is new. Another process may have added others.
     fn save(&self, places: &KeptPlaces) {
-        let mut known = places.known.lock();
-        if std::mem::take(&mut known.is_new) {
+        // A reader that looks up a place waits for no disk.
+        if std::mem::take(&mut places.known.lock().is_new) {
             let others = self.load(&places.identity);
+            let mut known = places.known.lock();
             for (start, end) in others {
                 known.places.entry(start).or_insert(end);
             }
             let all: Vec<(u64, u64)> = known.places.iter().map(|(start, end)| (*start, *end)).collect();
+            drop(known);
             let entry = postcard::to_stdvec(&all).unwrap_or_default();
             self.kept.put(&places.identity, PLACES, &entry);
         }
@@ -162,21 +164,21 @@ fn what(start: u64) -> String {
 
 impl KeptPlaces {
     /// The kept stretch that has byte `at`.
-    fn with(&self, at: u64) -> Option<Range<u64>> {
+    pub fn with(&self, at: u64) -> Option<Range<u64>> {
         let known = self.known.lock();
         let (start, end) = known.places.range(..=at).next_back()?;
         (*end > at).then_some(*start..*end)
     }
 
-    /// Whether all bytes of a range are kept.
-    pub fn have(&self, range: &Range<u64>) -> bool {
-        let mut at = range.start;
-        while at < range.end {
-            match self.with(at) {
-                Some(kept) => at = kept.end,
-                None => return false,
-            }
-        }
-        true
+    /// The gap around byte `at`, which no kept stretch has.
+    pub fn gap(&self, at: u64) -> Range<u64> {
+        let known = self.known.lock();
+        let start = known.places.range(..=at).next_back().map_or(0, |(_, end)| *end);
+        start..known.places.range(at..).next().map_or(self.identity.size, |(start, _)| *start)
+    }
+
+    /// Bytes of all kept stretches.
+    pub fn bytes(&self) -> u64 {
+        self.known.lock().places.iter().map(|(start, end)| end - start).fold(0, u64::saturating_add)
     }
 }

@@ -81,9 +81,8 @@ impl Fetcher {
     /// Those of [`RangeClient::get`], and [`Error::Interrupted`].
     pub fn read_at(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
         self.object.check()?;
-        let whole = 0..self.object.size();
-        if !self.was_read.swap(true, Ordering::Relaxed) && self.comes_whole() && !self.object.on_disk.have(&whole) {
-            self.want(whole, Wanted::Kept, &self.object.rest);
+        if !self.was_read.swap(true, Ordering::Relaxed) && self.comes_whole() {
+            self.want(0..self.object.size(), Wanted::Kept, &self.object.rest);
         }
         let wanted = if (out.len() as u64) < BLOCK { Wanted::Blocks } else { Wanted::Exactly };
         let plan = Ends(Arc::default());
@@ -125,8 +124,7 @@ impl Fetcher {
             return;
         }
         let plan = Arc::default();
-        let to_fetch = ranges.iter().filter(|range| !self.object.on_disk.have(range));
-        let stretches = to_fetch.flat_map(|range| {
+        let stretches = ranges.iter().flat_map(|range| {
             let end = range.end.min(self.object.size());
             let wanted = if range.end.saturating_sub(range.start) < BLOCK { Wanted::Blocks } else { Wanted::Exactly };
             self.object.want(range.start..end, wanted, &plan, &self.fetching.counts)

@@ -62,18 +62,20 @@ pub(super) struct FetchedObject {
 impl FetchedObject {
     pub fn new(number: u64, client: Arc<dyn RangeClient>, on_disk: Arc<KeptPlaces>, address: PathBuf) -> Self {
         Self {
+    /// Bytes that were fetched, now or for the cache folder.
             number,
             client,
             address,
             on_disk,
             stretches: Mutex::default(),
+        let fetched = AtomicU64::new(on_disk.bytes());
             rest: Arc::default(),
             rest_from: Mutex::new(None),
             has_changed: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             in_flight: AtomicU64::new(0),
             rounds: AtomicU64::new(0),
-            fetched: AtomicU64::new(0),
+            fetched,
         }
     }
 
@@ -93,7 +95,21 @@ impl FetchedObject {
         self.size().saturating_sub(self.fetched.load(Ordering::Relaxed))
     }
 
-    /// Adds stretches for the bytes of a range that no stretch has.
+    /// The first gap that has bytes of a range, as far as it goes on both sides: no stretch has them, and they are not
+    /// in the cache folder.
+    pub fn gap(&self, stretches: &mut ByteStretches, mut range: Range<u64>) -> Option<Range<u64>> {
+        loop {
+            let gap = stretches.gap(range.clone(), self.size())?;
+            let at = gap.start.max(range.start);
+            let Some(kept) = self.on_disk.with(at) else {
+                let between = self.on_disk.gap(at);
+                return Some(gap.start.max(between.start)..gap.end.min(between.end));
+            };
+            range.start = kept.end;
+        }
+    }
+
+    /// Adds stretches for the bytes of a range that neither a stretch nor the cache folder has.
     pub fn want(
         &self,
         range: Range<u64>,
@@ -103,8 +119,8 @@ impl FetchedObject {
     ) -> Vec<Arc<ByteStretch>> {
         let mut stretches = self.stretches.lock();
         let (mut at, mut added) = (range.start, Vec::new());
-        while let Some(gap) = stretches.gap(at..range.end, self.size()) {
-            let first = gap.start.max(range.start);
+        while let Some(gap) = self.gap(&mut stretches, at..range.end) {
+            let first = gap.start.max(at);
             let part = match wanted {
                 Wanted::Blocks => block(&gap, first, stretches.before(gap.start).as_deref()),
                 _ => first..gap.end.min(range.end).min(first + LONGEST),

@@ -268,7 +268,7 @@ impl Fetching {
             *from = None;
             return None;
         }
-        let Some(gap) = object.stretches.lock().gap((*from)?..object.size(), object.size()) else {
+        let Some(gap) = object.gap(&mut object.stretches.lock(), (*from)?..object.size()) else {
             *from = Some(u64::MAX);
             return None;
         };

@@ -337,6 +337,28 @@ fn all_memory_returns_with_the_fetcher() {
 }
 
 #[test]
+fn what_comes_unasked_comes_from_the_cache_folder_first() {
+    for (size, kept) in [(40 * MIB, 8 * MIB..24 * MIB), (9 * MIB, 2 * MIB..5 * MIB)] {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = KeptFolder::new(temporary.path().join("objects"), 64 * MIB);
+        let open = |ahead| Bench::on(Line::new(size, DELAY, 2e9), ahead, 256 * MIB, folder.clone());
+        let first = open(0);
+        (kept.start / 1000 + 1..kept.end / 1000).for_each(|at| first.read(at * 1000, 900).unwrap());
+        first.rest();
+        drop(first);
+        let second = open(256 * MIB);
+        (0..400).for_each(|at| second.read(at * 7_919 * 13 % size, 10).unwrap());
+        second.rest();
+        let asked = second.line.asked.lock();
+        let within = asked.iter().map(|asked| asked.end.min(kept.end).saturating_sub(asked.start.max(kept.start)));
+        assert!(within.sum::<u64>() <= BLOCK && second.fetching.counts().disk_hits > 4, "{asked:?}");
+        // All else came.
+        let fetched: u64 = asked.iter().map(|asked| asked.end - asked.start).sum();
+        assert!(fetched >= size - (kept.end + MIB - kept.start), "{fetched}");
+    }
+}
+
+#[test]
 fn another_mount_finds_metadata_and_small_objects_in_the_cache_folder() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = temporary.path().join("objects");
