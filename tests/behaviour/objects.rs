@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -286,6 +286,38 @@ fn a_path_beats_an_address_with_a_point() {
     fs::copy(data("seed_11_1.h5"), below.join("a.h5")).unwrap();
     let source = format!("{}/./https://host/a.h5", folder.path().display());
     assert!(text(&hepfs(["ls", "--cache-folder", "none", &source])).contains("my_table"));
+}
+
+/// A mount of an object with a table `t`, whose column `x` has [`ROWS`] values, with further arguments.
+fn mounted_table(server: &RangeServer, arguments: &[&str]) -> Mounted {
+    server.put("a.h5", file_of(&(0..ROWS).map(|row| row * 0x9e37 + 1).collect::<Vec<i64>>()));
+    let mounted = Mounted::new(&[Path::new(&server.url("a.h5"))], &[arguments, &["--ahead", "0"]].concat());
+    for name in ["x.raw", "x.npy", "x.csv"] {
+        assert!(mounted.join("t/columns").join(name).metadata().unwrap().len() > 0);
+    }
+    mounted
+}
+
+/// The kernel reads ahead, and asks again for each page that did not come.
+#[test]
+fn a_read_gives_up_after_one_deadline() {
+    let server = RangeServer::start();
+    let mounted = mounted_table(&server, &["--network-deadline", "2"]);
+    let file = fs::File::open(mounted.join("t/columns/x.raw")).unwrap();
+    server.line(Duration::from_secs(60), None);
+    for length in [100, 1 << 20] {
+        let begun = Instant::now();
+        let error = file.read_exact_at(&mut vec![0; length], 8 << 20).unwrap_err();
+        let took = begun.elapsed().as_millis();
+        assert!(
+            error.raw_os_error() == Some(libc::EIO) && (1900..3000).contains(&took),
+            "{length}: {error}, {took} ms"
+        );
+        // What was given up is asked for again soon.
+        thread::sleep(Duration::from_millis(1100));
+    }
+    server.line(Duration::ZERO, None);
+    file.read_exact_at(&mut [0; 100], 8 << 20).unwrap();
 }
 
 #[test]

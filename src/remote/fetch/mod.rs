@@ -25,7 +25,8 @@
 //!   requests end soon after their reader has stopped.
 //! - A small object comes whole. The rest of a larger one comes in the background once waiting for its parts has cost
 //!   more time than the rest would.
-//! - Nothing is remembered of a range that failed, apart from that the store has another version.
+//! - Nothing is remembered of a range that failed, apart from that the store has another version. A store that was
+//!   given up is left alone for a second.
 
 mod counts;
 mod disk;
@@ -94,6 +95,7 @@ impl Fetcher {
             let Some(stretch) = stretch else {
                 // A request may have failed before its reader looked.
                 self.object.check()?;
+                self.object.failure().map_or(Ok(()), Err)?;
                 self.want(at..offset + out.len() as u64, wanted, &plan.0);
                 continue;
             };

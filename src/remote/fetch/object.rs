@@ -5,12 +5,13 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::counts::Counts;
 use super::disk::KeptPlaces;
-use super::stretch::{ByteStretch, Plan};
+use super::stretch::{ByteStretch, Plan, again};
 use crate::remote::RangeClient;
 use crate::source::Error;
 
@@ -22,6 +23,9 @@ const LARGEST_BLOCK: u64 = 1 << 20;
 
 /// Most bytes of a stretch of values. Its memory returns when all of it has been read.
 const LONGEST: u64 = 1 << 20;
+
+/// A store that made its reader wait for this long is not asked again for as long.
+pub(super) const MOMENT: Duration = Duration::from_secs(1);
 
 /// How bytes are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,28 +54,31 @@ pub(super) struct FetchedObject {
     pub rest_from: Mutex<Option<u64>>,
     /// Whether the store has another version by now.
     pub has_changed: AtomicBool,
+    /// When the store was last given up, and why.
+    pub given_up: Mutex<Option<(Instant, Arc<Error>)>>,
     /// Whether its last reader is gone.
     pub is_closed: AtomicBool,
     /// Requests in flight.
     pub in_flight: AtomicU64,
     /// Requests begun while no other for it was in flight.
     pub rounds: AtomicU64,
+    /// Bytes that were fetched, now or for the cache folder.
     pub fetched: AtomicU64,
 }
 
 impl FetchedObject {
     pub fn new(number: u64, client: Arc<dyn RangeClient>, on_disk: Arc<KeptPlaces>, address: PathBuf) -> Self {
+        let fetched = AtomicU64::new(on_disk.bytes());
         Self {
-    /// Bytes that were fetched, now or for the cache folder.
             number,
             client,
             address,
             on_disk,
             stretches: Mutex::default(),
-        let fetched = AtomicU64::new(on_disk.bytes());
             rest: Arc::default(),
             rest_from: Mutex::new(None),
             has_changed: AtomicBool::new(false),
+            given_up: Mutex::default(),
             is_closed: AtomicBool::new(false),
             in_flight: AtomicU64::new(0),
             rounds: AtomicU64::new(0),
@@ -88,6 +95,13 @@ impl FetchedObject {
     pub fn check(&self) -> Result<(), Error> {
         let has_changed = self.has_changed.load(Ordering::Relaxed);
         if has_changed { Err(Error::Changed(self.address.clone())) } else { Ok(()) }
+    }
+
+    /// Why the store was given up a moment ago. The kernel asks again for pages that it did not get, so one read of a
+    /// program would otherwise wait for several deadlines.
+    pub fn failure(&self) -> Option<Error> {
+        let given_up = self.given_up.lock();
+        given_up.as_ref().filter(|(at, _)| at.elapsed() < MOMENT).map(|(_, error)| again(error))
     }
 
     /// The bytes that were not fetched.

@@ -16,7 +16,7 @@ use super::FetchSettings;
 use super::counts::{Counts, FetchCounts};
 use super::disk::Disk;
 use super::measured::Measured;
-use super::object::{FetchedObject, Wanted};
+use super::object::{FetchedObject, MOMENT, Wanted};
 use super::stretch::ByteStretch;
 use crate::remote::RangeClient;
 use crate::source::{Error, FETCHED_WHOLE, Identity};
@@ -263,7 +263,7 @@ impl Fetching {
     /// The next stretch of an object's rest, marked as in flight. `None`: there is no more, or it does not pay.
     fn rest(&self, schedule: &Schedule, object: &Arc<FetchedObject>, most: u64) -> Option<Arc<ByteStretch>> {
         let mut from = object.rest_from.lock();
-        if !self.pays(&schedule.measured, object) || object.check().is_err() {
+        if !self.pays(&schedule.measured, object) || object.check().is_err() || object.failure().is_some() {
             // It may pay later.
             *from = None;
             return None;
@@ -362,8 +362,7 @@ struct Request {
 
 impl Request {
     /// Tells those who wait for it why it gives no more bytes.
-    fn fail(&mut self, error: Error) {
-        let error = Arc::new(error);
+    fn fail(&mut self, error: Arc<Error>) {
         for stretch in self.group.drain(..) {
             self.object.stretches.lock().remove(&stretch);
             stretch.fail(error.clone());
@@ -380,6 +379,10 @@ struct InFlight {
 impl InFlight {
     async fn run(mut self, range: Range<u64>) {
         let (begun, mut at) = (Instant::now(), range.start);
+        let mut last = begun;
+        if let Some(error) = self.request.object.failure() {
+            return self.request.fail(Arc::new(error));
+        }
         let mut pieces = self.request.object.client.get(range.clone());
         while !self.request.group.is_empty() && !self.request.object.is_closed.load(Ordering::Relaxed) {
             match pieces.next().await {
@@ -392,10 +395,15 @@ impl InFlight {
                     drop(schedule);
                     self.take(at, &piece);
                     at += piece.len() as u64;
+                    last = Instant::now();
                     self.fetching.dispatch();
                 }
                 Some(Err(error)) => {
-                    self.request.object.has_changed.fetch_or(error.is_change(), Ordering::Relaxed);
+                    let (object, error) = (&self.request.object, Arc::new(error));
+                    object.has_changed.fetch_or(error.is_change(), Ordering::Relaxed);
+                    if last.elapsed() >= MOMENT {
+                        *object.given_up.lock() = Some((Instant::now(), error.clone()));
+                    }
                     return self.request.fail(error);
                 }
                 None => return,
@@ -424,7 +432,7 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         let path = self.request.object.address.clone();
-        self.request.fail(Error::Io { path, error: io::ErrorKind::UnexpectedEof.into() });
+        self.request.fail(Arc::new(Error::Io { path, error: io::ErrorKind::UnexpectedEof.into() }));
         self.fetching.schedule.lock().requests -= 1;
         self.request.object.in_flight.fetch_sub(1, Ordering::Relaxed);
     }

@@ -271,7 +271,7 @@ fn without(ranges: &[Range<u64>], taken: &Range<u64>) -> Vec<Range<u64>> {
 }
 
 /// The same error, for one more reader.
-fn again(error: &Arc<Error>) -> Error {
+pub(super) fn again(error: &Arc<Error>) -> Error {
     match &**error {
         Error::Changed(path) => Error::Changed(path.clone()),
         Error::Io { path, error: cause } => {
