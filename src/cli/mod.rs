@@ -417,7 +417,11 @@ pub fn run() -> ExitCode {
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             error.say();
-            if matches!(error, Error::Options(_)) { ExitCode::from(2) } else { failure }
+            match error {
+                _ if signals::have_come() => ExitCode::from(signals::INTERRUPTED),
+                Error::Options(_) => ExitCode::from(2),
+                _ => failure,
+            }
         }
     }
 }

@@ -125,11 +125,12 @@ impl RequestedPlace<'_> {
     pub fn find_settled(&self, interrupt: &Interrupt) -> Result<Place, Error> {
         let (source, _) = split(self.text);
         let end = Instant::now() + LONGEST_SETTLING;
+        // An object never does.
         let settles = || {
             let found = self.session.opener.stat(&source);
             found.is_ok_and(|found| found.is_file() && !found.identity.is_settled_at(SystemTime::now()))
         };
-        while settles() && Instant::now() < end && !interrupt.is_raised() {
+        while !is_address(&source) && settles() && Instant::now() < end && !interrupt.is_raised() {
             std::thread::sleep(Duration::from_millis(10));
         }
         self.find(interrupt)

@@ -1,6 +1,6 @@
 //! Catches signals, so that a command can report how far it came before it ends.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::Error;
@@ -8,13 +8,19 @@ use super::Error;
 /// The exit code of a program ended by Ctrl-C, by the convention of shells.
 pub(super) const INTERRUPTED: u8 = 130;
 
+/// Registered once, since handlers stay.
+static CAUGHT: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Whether a signal was caught.
+pub(super) fn have_come() -> bool {
+    CAUGHT.get().is_some_and(|signalled| signalled.load(Ordering::Relaxed))
+}
+
 /// A flag that signals raise; a second signal ends the program.
 ///
 /// # Errors
 /// If the system cannot catch them.
 pub(super) fn caught() -> Result<Arc<AtomicBool>, Error> {
-    // Registered once, since handlers stay.
-    static CAUGHT: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     if let Some(signalled) = CAUGHT.get() {
         return Ok(signalled.clone());
     }

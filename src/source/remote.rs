@@ -73,7 +73,8 @@ pub trait ObjectStore: Debug + Send + Sync {
     fn open(&self, address: &Path, interrupt: &Interrupt) -> Result<Arc<dyn RemoteObject>, Error>;
 
     /// Looks up what is at an address. An answer may be as old as the store's rules for looking again allow: each
-    /// request of the kernel asks, so few questions about an address may wait for the network.
+    /// request of the kernel asks, so few questions about an address may wait for the network, and none longer than
+    /// [`StatMemo::patience`](super::StatMemo::patience) allows.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] where nothing is there.

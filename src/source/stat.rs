@@ -4,6 +4,9 @@
 //! network file system, a round trip. So a request has a [`StatMemo`], which goes with it from thread to thread, and
 //! [`stat`] looks there first. This also makes all layers see the same state of a path.
 //!
+//! A look into a store may take long. A request waits for it no longer than its requester does; on a session
+//! thread, which must not wait, it goes to another thread.
+//!
 //! Bytes are checked differently: by `fstat` of the open descriptor, after they were read
 //! ([`Source::check`](super::Source::check)). That is never answered from a memo.
 
@@ -14,12 +17,12 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 
-use super::Identity;
+use super::{Identity, Interrupt};
 
 /// An answer in a memo serves this long: a request that waited for a worker or for slow work looks again.
 const FRESH: Duration = Duration::from_millis(50);
@@ -113,9 +116,22 @@ impl Stamp {
     }
 }
 
-/// Answers of `stat` for one request of the kernel. Clones share one memo.
+/// Answers of `stat` for one request of the kernel, and how long it may wait for others. Clones share the answers.
 #[derive(Clone, Debug, Default)]
-pub struct StatMemo(Arc<Mutex<BTreeMap<PathBuf, Answer>>>);
+pub struct StatMemo {
+    answers: Arc<Mutex<BTreeMap<PathBuf, Answer>>>,
+    patience: Patience,
+}
+
+/// How long a request waits for what a store says of an object.
+#[derive(Clone, Debug, Default)]
+enum Patience {
+    #[default]
+    Endless,
+    Until(Interrupt),
+    /// Not at all; whether there would have been a wait.
+    None(Arc<AtomicBool>),
+}
 
 /// An answer of `stat` for a path.
 #[derive(Debug)]
@@ -158,6 +174,33 @@ impl StatMemo {
         work()
     }
 
+    /// A new memo, for a request that is answered from memory or else handed over.
+    pub fn impatient() -> Self {
+        Self { patience: Patience::None(Arc::default()), ..Self::default() }
+    }
+
+    /// The same answers, for a thread that may wait until the interrupt is raised.
+    pub fn until(&self, interrupt: &Interrupt) -> Self {
+        Self { answers: self.answers.clone(), patience: Patience::Until(interrupt.clone()) }
+    }
+
+    /// Whether an answer is as old as it is because the request did not wait.
+    pub fn is_late(&self) -> bool {
+        matches!(&self.patience, Patience::None(is_late) if is_late.load(Ordering::Relaxed))
+    }
+
+    /// The interrupt of the request that this thread works for. `None`: it may not wait.
+    pub fn patience() -> Option<Interrupt> {
+        CURRENT.with_borrow(|memo| match memo.as_ref().map(|memo| &memo.patience) {
+            None | Some(Patience::Endless) => Some(Interrupt::new()),
+            Some(Patience::Until(interrupt)) => Some(interrupt.clone()),
+            Some(Patience::None(is_late)) => {
+                is_late.store(true, Ordering::Relaxed);
+                None
+            }
+        })
+    }
+
     /// The memo of the request that this thread works for, or a new one.
     pub fn current() -> Self {
         CURRENT.with_borrow(Clone::clone).unwrap_or_default()
@@ -170,7 +213,7 @@ impl StatMemo {
     }
 
     fn get(&self, path: &Path) -> Option<io::Result<SourceStat>> {
-        let answers = self.0.lock();
+        let answers = self.answers.lock();
         let answer = answers.get(path).filter(|answer| answer.is_fresh())?;
         Some(answer.found.map_err(io::Error::from_raw_os_error))
     }
@@ -207,7 +250,7 @@ pub(super) fn stat_now(path: &Path) -> io::Result<SourceStat> {
 /// Remembers for this request what a path leads to.
 pub(super) fn note(path: &Path, era: Era, found: Result<SourceStat, i32>) {
     CURRENT.with_borrow(|memo| {
-        if let Some(StatMemo(answers)) = memo {
+        if let Some(StatMemo { answers, .. }) = memo {
             answers.lock().insert(path.to_owned(), Answer { found, era, at: Instant::now() });
         }
     });
@@ -304,7 +347,11 @@ mod tests {
         let memo = StatMemo::default();
         memo.scope(|| {
             std::panic::catch_unwind(|| StatMemo::default().scope(|| panic!("on purpose"))).unwrap_err();
-            assert!(CURRENT.with_borrow(|current| current.as_ref().is_some_and(|now| Arc::ptr_eq(&now.0, &memo.0))));
+            assert!(
+                CURRENT.with_borrow(|current| current
+                    .as_ref()
+                    .is_some_and(|now| Arc::ptr_eq(&now.answers, &memo.answers)))
+            );
         });
         assert!(CURRENT.with_borrow(Option::is_none));
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -318,6 +318,63 @@ fn a_read_gives_up_after_one_deadline() {
     }
     server.line(Duration::ZERO, None);
     file.read_exact_at(&mut [0; 100], 8 << 20).unwrap();
+}
+
+/// Ends a command by Ctrl-C while it waits; how long it took to end.
+fn interrupted(mut command: Command) -> Duration {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = quiet.spawn().unwrap();
+    thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().unwrap().is_none(), "{command:?} waits for nothing");
+    let begun = Instant::now();
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    // 130, or the signal itself.
+    let ended = child.wait().unwrap();
+    assert!(ended.code().is_none_or(|code| code == 130), "{command:?}: {ended}");
+    begun.elapsed()
+}
+
+/// Whether it takes 200 ms at most, at least once: other tests run beside.
+fn is_prompt(mut take: impl FnMut() -> Duration) -> bool {
+    (0..5).any(|_| take() < Duration::from_millis(200))
+}
+
+#[test]
+fn ctrl_c_ends_what_waits_for_a_silent_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let [mountpoint, output] = ["mnt", "a.parquet"].map(|name| folder.path().join(name).display().to_string());
+    fs::create_dir(&mountpoint).unwrap();
+    let server = RangeServer::start();
+    let mounted = mounted_table(&server, &["--revalidate", "1"]);
+    server.line(Duration::from_secs(60), None);
+    let (url, cache) = (server.url("a.h5"), folder.path().join("cache").display().to_string());
+    for arguments in [
+        vec!["ls", &url],
+        vec!["info", &url],
+        vec!["check", &url],
+        vec!["prepare", &url],
+        vec!["query", &format!("{url}:t"), "x > 5"],
+        vec!["export", &format!("{url}:t"), "-o", &output],
+        vec!["mount", &url, &mountpoint],
+    ] {
+        let is_prompt = is_prompt(|| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_hepfs"));
+            command.args(&arguments[..1]).args(["--cache-folder", &cache]).args(&arguments[1..]);
+            interrupted(command)
+        });
+        assert!(is_prompt, "{arguments:?}");
+    }
+    for name in ["x.raw", "x.npy", "x.csv"] {
+        let is_prompt = is_prompt(|| {
+            // Time to look for another version.
+            thread::sleep(Duration::from_secs(1));
+            let mut reader = Command::new("cat");
+            reader.arg(mounted.join("t/columns").join(name));
+            interrupted(reader)
+        });
+        assert!(is_prompt, "{name}");
+    }
+    server.line(Duration::ZERO, None);
 }
 
 #[test]

@@ -144,14 +144,14 @@ impl Adapter {
 
     /// Runs a handler that answers at once. A panic drops the reply, and a dropped reply answers EIO.
     fn at_once<R: Reply>(&self, reply: R, handler: impl FnOnce(&Shared, R) -> Result<(), (R, Error)>) {
-        match catch_unwind(AssertUnwindSafe(|| StatMemo::current().scope(|| handler(&self.0, reply)))) {
+        match catch_unwind(AssertUnwindSafe(|| StatMemo::impatient().scope(|| handler(&self.0, reply)))) {
             Ok(Ok(())) => {}
             Ok(Err((reply, error))) => reply.fail(&error),
             Err(panic) => drop(panicked(&*panic)),
         }
     }
 
-    /// Answers from memory; if memory has no answer, computes it on the pool.
+    /// Answers from memory; if memory has no answer, or only an old one, computes it on the pool.
     fn known_or<R: Reply, T>(
         &self,
         kind: RequestKind,
@@ -161,7 +161,9 @@ impl Adapter {
         otherwise: impl FnOnce(R, Timer),
     ) {
         let timer = self.timer(kind, request);
-        StatMemo::default().scope(|| match catch_unwind(AssertUnwindSafe(|| known(&self.0.service))) {
+        let memo = StatMemo::impatient();
+        memo.scope(|| match catch_unwind(AssertUnwindSafe(|| known(&self.0.service))) {
+            Ok(_) if memo.is_late() => otherwise(reply, timer),
             Ok(Ok(Some(answer))) => self.at_once(reply, |shared, reply| {
                 send(shared, reply, answer);
                 Ok(())

@@ -160,7 +160,8 @@ impl Pool {
         let requester = Requester::new(pid);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let waiters = self.waiters.clone();
-        let (interrupt, memo) = (Interrupt::new(), StatMemo::current());
+        let interrupt = Interrupt::new();
+        let memo = StatMemo::current().until(&interrupt);
         let pending = Arc::new(Pending {
             answer: Mutex::new(Some(answer)),
             interrupt,

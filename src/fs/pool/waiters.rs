@@ -10,9 +10,9 @@ use parking_lot::{Condvar, Mutex};
 use super::requester::Waiting;
 
 /// Shortest wait that the watch checks; people do not notice shorter ones.
-const PATIENCE: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Interval between checks of long waits: Ctrl-C then takes effect within 0.3 s.
+/// Interval between checks of long waits: Ctrl-C then takes effect within 0.2 s.
 const ROUND: Duration = Duration::from_millis(100);
 
 /// A pending request without the type of its answer.

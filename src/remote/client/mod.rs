@@ -43,7 +43,7 @@ use web::WebObject;
 use super::fetch::{FetchSettings, Fetcher, Fetching};
 use super::{RangeClient, RemoteOptions, runtime};
 use crate::source::{self, Identity, Interrupt, Listed, ObjectStore, ObjectVersion, RemoteObject};
-use crate::source::{SourceKind, SourceStat, Stamp};
+use crate::source::{SourceKind, SourceStat, Stamp, StatMemo};
 use crate::store::Budget;
 
 pub use address::Address;
@@ -186,7 +186,8 @@ impl ObjectStore for RemoteStores {
         }
         let runtime = runtime::handle()?;
         let object = inner.object(address).map_err(RemoteFailure::io)?;
-        let found = runtime::wait(&runtime, inner.look(address, &object), &Interrupt::new());
+        let interrupt = StatMemo::patience().ok_or(io::ErrorKind::WouldBlock)?;
+        let found = runtime::wait(&runtime, inner.look(address, &object), &interrupt);
         let facts = found.map_err(|_| io::ErrorKind::Interrupted)?.map_err(RemoteFailure::io)?;
         Ok(stat(&object, &facts))
     }
@@ -201,7 +202,7 @@ impl ObjectStore for RemoteStores {
             Some((listed, true)) => {
                 let (looking, folder) = (inner.clone(), folder.to_owned());
                 // An answer of before is better than none.
-                inner.soon(&runtime, async move { looking.look_into(&folder).await }).unwrap_or(listed)
+                inner.soon(&runtime, async move { looking.look_into(&folder).await }, interrupt).unwrap_or(listed)
             }
             None => {
                 let listed = runtime::wait(&runtime, inner.look_into(folder), interrupt)?;
@@ -315,10 +316,10 @@ impl Inner {
             let below = |key: &str| key.strip_prefix(&prefix).filter(|name| !name.is_empty()).map(BString::from);
             let before = listed.len();
             let folders = page.folders.iter().filter_map(|key| {
-            listed.extend(page.unnamable.iter().filter_map(|key| Some(Listed { name: below(key)?, stat: None })));
                 Some(Listed { name: below(key)?, stat: Some(folder_stat(&name, &format!("{key}/"))) })
             });
             listed.extend(folders);
+            listed.extend(page.unnamable.iter().filter_map(|key| Some(Listed { name: below(key)?, stat: None })));
             for (key, facts, is_sure) in page.objects {
                 let Some(name) = below(&key) else { continue };
                 let object = AnyObject::InBucket(bucket.clone(), key);
@@ -332,14 +333,14 @@ impl Inner {
             if listed.len() > MOST_LISTED {
                 return Err(RemoteFailure::answer(
                     bucket.host(),
+                    format!("has more than {MOST_LISTED} entries in this folder"),
+                ));
+            }
             empty = if listed.len() > before { 0 } else { empty + 1 };
             if empty > MOST_EMPTY {
                 return Err(RemoteFailure::answer(
                     bucket.host(),
                     format!("sent {empty} pages of a list without an entry"),
-                ));
-            }
-                    format!("has more than {MOST_LISTED} entries in this folder"),
                 ));
             }
             next = page.next;
@@ -370,24 +371,28 @@ impl Inner {
         is_due
     }
 
-    /// Looks again at an address, if it is time to. Waits only for a short time: then the answer of before serves on.
+    /// Looks again at an address, if it is time to and the request may wait. Waits only for a short time: then the
+    /// answer of before serves on.
     fn look_if_due(&self, address: &Path) -> io::Result<()> {
-        let found = self
-            .known
-            .lock()
-            .get_mut(address)
-            .and_then(|known| self.is_due(&mut known.due).then(|| (known.object.clone(), known.folder.clone())));
-        let Some((object, folder)) = found else { return Ok(()) };
+        let mut known = self.known.lock();
+        let Some(due) = known.get_mut(address).filter(|known| known.due <= Instant::now()) else { return Ok(()) };
+        let Some(interrupt) = StatMemo::patience() else { return Ok(()) };
+        if !self.is_due(&mut due.due) {
+            return Ok(());
+        }
+        let (object, folder) = (due.object.clone(), due.folder.clone());
+        drop(known);
         let Some(inner) = self.me.upgrade() else { return Ok(()) };
         let (runtime, address) = (runtime::handle()?, address.to_owned());
         let looking = inner.clone();
-        inner.soon(&runtime, async move {
+        let look = async move {
             // One list tells the versions of all objects of a folder.
             match folder {
                 Some(folder) => looking.look_into(&folder).await.map(drop),
                 None => looking.look(&address, &object).await.map(drop),
             }
-        });
+        };
+        inner.soon(&runtime, look, &interrupt);
         Ok(())
     }
 
@@ -397,6 +402,7 @@ impl Inner {
         self: &Arc<Self>,
         runtime: &Handle,
         look: impl Future<Output = Result<T, RemoteFailure>> + Send + 'static,
+        interrupt: &Interrupt,
     ) -> Option<T> {
         let inner = self.clone();
         let look = runtime.spawn(async move {
@@ -408,7 +414,8 @@ impl Inner {
         if self.is_late.load(Ordering::Relaxed) {
             return None;
         }
-        let found = runtime.block_on(async { timeout(LONGEST_LOOK, look).await });
+        // Its timer is made within the runtime.
+        let found = runtime::wait(runtime, async { timeout(LONGEST_LOOK, look).await }, interrupt).ok()?;
         self.is_late.fetch_or(found.is_err(), Ordering::Relaxed);
         found.ok()?.ok()?
     }
