@@ -8,6 +8,9 @@
 Each function runs a command of the program. Further keyword arguments are the options of that command, which
 `hepfs COMMAND --help` lists: `cache_size="1G"` is `--cache-size=1G`, `grids=True` is `--grids`, and a list is joined by
 commas. `None` and `False` leave an option out. A remark of the program is a Python warning.
+
+A source may be the address of an object in a store. The user and the query of one, such as a signature, are secrets: no
+argument of a process, no message and no name has them.
 """
 
 from __future__ import annotations
@@ -32,6 +35,8 @@ __all__ = ["Error", "MountError", "cat", "export", "info", "mount", "program", "
 
 StrPath = Union[str, os.PathLike[str]]
 Sources = Union[StrPath, Iterable[StrPath]]
+# A source or expression, or a source and a path in it.
+Operand = Union[StrPath, "tuple[StrPath, str]"]
 Option = Union[None, bool, int, float, str, os.PathLike[str], Iterable[str]]
 
 
@@ -98,7 +103,7 @@ class mount:
             # The program says so where the system refuses.
             if "needs no mount" not in str(error):
                 raise
-            run = f"hepfs run {shlex.join(os.fspath(source) for source in sources)} -- python ..."
+            run = f"hepfs run {shlex.join(_shown(os.fspath(source)) for source in sources)} -- python ..."
             advice = f"`{run}` needs no right to mount, only /dev/fuse: $HEPFS_MOUNT is the path there"
             raise MountError(f"{error}. {advice}", error.exit_code) from None
         except BaseException:
@@ -185,7 +190,7 @@ def cat(source: StrPath, path: str, **options: Option) -> bytes:
 
     Raises `Error`.
     """
-    return _run("cat", options, f"{os.fspath(source)}:{path}")
+    return _run("cat", options, (source, path))
 
 
 def info(source: StrPath, path: str = "", **options: Option) -> dict[str, Any]:
@@ -193,18 +198,24 @@ def info(source: StrPath, path: str = "", **options: Option) -> dict[str, Any]:
 
     Raises `Error`.
     """
-    described: dict[str, Any] = json.loads(_run("info", {"json": True, **options}, f"{os.fspath(source)}:{path}"))
+    described: dict[str, Any] = json.loads(_run("info", {"json": True, **options}, (source, path)))
     return described
 
 
-def _table(source: Sources, table: str) -> tuple[dict[str, Option], list[StrPath]]:
+def _table(source: Sources, table: str) -> tuple[dict[str, Option], list[Operand]]:
     """The options and operands that name a table of one source or of several."""
     if isinstance(source, (str, os.PathLike)):
-        return {}, [f"{os.fspath(source)}:{table}"]
+        return {}, [(source, table)]
     return {"table": table}, list(source)
 
 
-def _run(command: str, options: Mapping[str, Option], *operands: StrPath) -> bytes:
+def _shown(text: str) -> str:
+    """An address without user and query; any other text as it is."""
+    parts = re.match(r"(https?://)(?:[^/?]*@)?([^?]*)", text)
+    return parts[1] + parts[2] if parts else text
+
+
+def _run(command: str, options: Mapping[str, Option], *operands: Operand) -> bytes:
     """Runs a command of the program to its end; what it wrote. Raises `Error`."""
     arguments = [program(), command]
     for name, value in options.items():
@@ -219,9 +230,21 @@ def _run(command: str, options: Mapping[str, Option], *operands: StrPath) -> byt
             arguments.append(f"{flag}={','.join(value)}")
         else:
             arguments.append(f"{flag}={value}")
-    arguments += ["--", *(os.fspath(operand) for operand in operands)]
+    arguments.append("--")
+    whole = []
+    for operand in operands:
+        source, *path = operand if isinstance(operand, tuple) else (operand,)
+        text = os.fspath(source)
+        shown = _shown(text)
+        if shown != text:
+            whole.append(text)
+        arguments.append(":".join([shown, *path]))
+    # All users may read arguments.
+    secrets = {"HEPFS_ADDRESSES": "\n".join([*whole, os.environ.get("HEPFS_ADDRESSES", "")])} if whole else {}
     pipe = subprocess.PIPE
-    with subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe) as process:
+    with subprocess.Popen(
+        arguments, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env={**os.environ, **secrets}
+    ) as process:
         try:
             output, said = process.communicate()
         except BaseException:

@@ -4,6 +4,7 @@
 """
 
 import gc
+import http.server
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import textwrap
 import threading
 import time
 import unittest
+import unittest.mock
 import warnings
 from pathlib import Path
 
@@ -375,6 +377,79 @@ class Program(Case):
         done = subprocess.run([*own, "ls", SEED], capture_output=True, text=True, check=True)
         self.assertIn(f"{TABLE}/", done.stdout)
         self.assertEqual(subprocess.run([*own, "no-such"], capture_output=True, check=False).returncode, 2)
+
+
+class Ranges(http.server.BaseHTTPRequestHandler):
+    """Answers ranges of a file, to those who know the secret."""
+
+    protocol_version = "HTTP/1.1"
+    secret = "sig=q7Zk0mVbT3xW%3D&expires=2026-11-28T14:00:00Z"
+
+    def do_GET(self):
+        content = SEED.read_bytes()
+        first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+        part = content[first : last + 1] if self.path == f"/run.h5?{self.secret}" else b""
+        self.send_response(206 if part else 403)
+        self.send_header("ETag", '"1"')
+        self.send_header("Content-Range", f"bytes {first}-{first + len(part) - 1}/{len(content)}")
+        self.send_header("Content-Length", str(len(part)))
+        self.end_headers()
+        self.wfile.write(part)
+
+    def log_message(self, *_):
+        pass
+
+
+class Addresses(Case):
+    def setUp(self):
+        super().setUp()
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ranges)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.shown = f"http://127.0.0.1:{server.server_address[1]}/run.h5"
+        self.whole = f"{self.shown}?{Ranges.secret}"
+
+    def test_a_signed_address_has_tables_and_shows_no_secret(self):
+        seen = []
+        # The arguments of all processes, each time that one is started.
+        popen = subprocess.Popen
+
+        def noted(arguments, **more):
+            seen.append(repr(arguments))
+            return popen(arguments, **more)
+
+        with unittest.mock.patch.object(subprocess, "Popen", noted):
+            rows = pl.read_ipc(io.BytesIO(hepfs.query(self.whole, TABLE, "energy > 5")))
+            csv = hepfs.cat(self.whole, f"{TABLE}/columns/energy.csv")
+            described = hepfs.info(self.whole, TABLE)
+            to = hepfs.export([self.whole], TABLE, to=self.folder / "part.parquet")
+            with hepfs.mount(self.whole) as path:
+                npy = np.load(path / TABLE / "columns" / "energy.npy")
+                said = [line.read_text() for line in (path / ".hepfs").iterdir() if line.name != "requests"]
+                seen += [Path("/proc/mounts").read_text(), *said]
+                seen += [Path(f"/proc/{one}/cmdline").read_text() for one in daemons(path)]
+            with self.assertRaises(hepfs.Error) as missing:
+                hepfs.cat(self.whole, "none")
+        energy = stored("energy")
+        np.testing.assert_array_equal(rows["energy"], energy[energy > 5])
+        np.testing.assert_array_equal(pd.read_csv(io.BytesIO(csv))["energy"].astype(energy.dtype), energy)
+        np.testing.assert_array_equal(npy, energy)
+        np.testing.assert_array_equal(pd.read_parquet(to)["energy"], energy)
+        self.assertEqual(described, {**hepfs.info(SEED, TABLE), "source": self.shown})
+        seen = "".join([*seen, str(missing.exception)])
+        self.assertIn(self.shown, seen)
+        self.assertNotIn("q7Zk0mVbT3xW", seen)
+
+    def test_what_is_shown_of_an_address(self):
+        for text, shown in [
+            ("https://me:pass@h:8/a@b.h5?x=1@2", "https://h:8/a@b.h5"),
+            ("http://h?x", "http://h"),
+            ("https://h/a.h5", "https://h/a.h5"),
+            ("s3://bucket/a?b.h5", "s3://bucket/a?b.h5"),
+            ("energy > 5", "energy > 5"),
+        ]:
+            self.assertEqual(hepfs._shown(text), shown)
 
 
 if __name__ == "__main__":
