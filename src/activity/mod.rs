@@ -39,6 +39,9 @@ const SAMPLE: Duration = Duration::from_millis(500);
 /// Least time until a speed is known.
 const LEAST: Duration = Duration::from_secs(1);
 
+/// How long a step goes on until its own speed counts as much as what was announced before it: at first, buffers fill.
+const SETTLING: f64 = 3.0;
+
 /// The unit of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -83,6 +86,8 @@ struct Step {
     unit: Unit,
     /// Progress at times of the last [`WINDOW`], oldest first.
     samples: VecDeque<(Instant, u64)>,
+    /// When the step began, and the seconds left that the step before it announced then.
+    announced: Option<(Instant, f64)>,
 }
 
 /// All work of this process, in the order in which it began.
@@ -119,7 +124,7 @@ impl Work {
     pub fn begin(title: impl Into<String>, doing: impl Into<Cow<'static, str>>, unit: Unit) -> Self {
         let began = Instant::now();
         let samples = VecDeque::from([(began, 0)]);
-        let step = Step { source: None, title: title.into(), doing: doing.into(), unit, samples };
+        let step = Step { source: None, title: title.into(), doing: doing.into(), unit, samples, announced: None };
         let entry = Arc::new(Entry {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             began,
@@ -146,8 +151,11 @@ impl Work {
 
     /// Begins a further step, whose progress begins at 0 and whose size is unknown. The time goes on.
     pub fn step(&self, unit: Unit) {
+        let counted_this = self.0.later.load(Ordering::Relaxed) > 0;
+        let announced = self.0.announced().filter(|_| counted_this);
         let mut step = self.0.step.lock();
         step.unit = unit;
+        step.announced = announced;
         self.0.all.store(0, Ordering::Relaxed);
         self.0.later.store(0, Ordering::Relaxed);
         self.0.done.store(0, Ordering::Relaxed);
@@ -156,7 +164,9 @@ impl Work {
 
     /// Forgets the speed so far: what follows takes another time for each unit.
     pub fn turn(&self) {
+        let announced = self.0.announced();
         let mut step = self.0.step.lock();
+        step.announced = announced;
         step.samples = VecDeque::from([(Instant::now(), self.0.done.load(Ordering::Relaxed))]);
     }
 
@@ -215,6 +225,12 @@ impl Entry {
         }
     }
 
+    /// What is announced now.
+    fn announced(&self) -> Option<(Instant, f64)> {
+        let now = Instant::now();
+        self.report(now).seconds_left.map(|seconds| (now, seconds))
+    }
+
     fn report(&self, now: Instant) -> WorkReport {
         let mut step = self.step.lock();
         let done = self.done.load(Ordering::Relaxed);
@@ -224,7 +240,10 @@ impl Entry {
         let over = now.saturating_duration_since(first.0);
         let per_second = (over >= LEAST).then(|| done.saturating_sub(first.1) as f64 / over.as_secs_f64());
         let later = self.later.load(Ordering::Relaxed);
-        let seconds_left = all.zip(per_second.filter(|speed| *speed > 0.0));
+        let measured = all
+            .zip(per_second.filter(|speed| *speed > 0.0))
+            .map(|(all, speed)| all.saturating_sub(done).saturating_add(later) as f64 / speed);
+        let seconds_left = step.seconds_left(now, measured);
         WorkReport {
             source: step.source.clone(),
             title: step.title.clone(),
@@ -234,13 +253,21 @@ impl Entry {
             unit: step.unit,
             seconds: now.saturating_duration_since(self.began).as_secs_f64(),
             per_second,
-            seconds_left: seconds_left
-                .map(|(all, speed)| all.saturating_sub(done).saturating_add(later) as f64 / speed),
+            seconds_left,
         }
     }
 }
 
 impl Step {
+    /// Seconds left by this step's own speed and by what was announced before it.
+    fn seconds_left(&self, now: Instant, measured: Option<f64>) -> Option<f64> {
+        let Some((began, before)) = self.announced else { return measured };
+        let over = now.saturating_duration_since(began).as_secs_f64();
+        let announced = (before - over).max(0.0);
+        let Some(measured) = measured else { return Some(announced) };
+        Some((measured * over + announced * SETTLING) / (over + SETTLING))
+    }
+
     fn sample(&mut self, now: Instant, done: u64) {
         if self.samples.back().is_some_and(|(last, _)| now.saturating_duration_since(*last) < SAMPLE) {
             return;
@@ -276,6 +303,18 @@ mod tests {
         assert_eq!(report.seconds, 90.0);
         // It stands still for 15 s.
         assert_eq!(entry.report(at(105)).per_second, Some(50.0));
+    }
+
+    #[test]
+    fn a_step_keeps_to_what_was_announced_until_its_speed_has_settled() {
+        let work = Work::begin("run_042", "sorting", Unit::Rows);
+        let at = |seconds| work.0.began + Duration::from_secs(seconds);
+        work.0.step.lock().announced = Some((at(0), 20.0));
+        let left = |seconds, measured| work.0.step.lock().seconds_left(at(seconds), measured);
+        assert_eq!(left(2, None), Some(18.0));
+        // 3 s after the beginning, its own speed counts half.
+        assert_eq!(left(3, Some(7.0)), Some(12.0));
+        assert_eq!(left(27, Some(10.0)), Some(9.0));
     }
 
     #[test]
