@@ -1,10 +1,11 @@
 //! Objects of stores at the prompt and through a mount: the real program against a server of its own.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use crate::data;
 use crate::range_server::{Answered, RangeServer};
-use crate::support::{Mounted, hepfs, until};
+use crate::support::{HEPFS, LONG, Mounted, end_of, hepfs, signal, start, until};
 use crate::writer::Writer;
 
 /// A secret of the address.
@@ -321,16 +322,15 @@ fn a_read_gives_up_after_one_deadline() {
 }
 
 /// Ends a command by Ctrl-C while it waits; how long it took to end.
-fn interrupted(mut command: Command) -> Duration {
-    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = quiet.spawn().unwrap();
+fn interrupted<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Duration {
+    let mut child = start(program, arguments);
     thread::sleep(Duration::from_millis(500));
-    assert!(child.try_wait().unwrap().is_none(), "{command:?} waits for nothing");
+    assert!(child.try_wait().unwrap().is_none(), "it waits for nothing");
     let begun = Instant::now();
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    signal(child.id(), libc::SIGINT);
     // 130, or the signal itself.
-    let ended = child.wait().unwrap();
-    assert!(ended.code().is_none_or(|code| code == 130), "{command:?}: {ended}");
+    let ended = end_of(&mut child, LONG).unwrap();
+    assert!(ended.code().is_none_or(|code| code == 130), "{ended}");
     begun.elapsed()
 }
 
@@ -357,20 +357,15 @@ fn ctrl_c_ends_what_waits_for_a_silent_server() {
         vec!["export", &format!("{url}:t"), "-o", &output],
         vec!["mount", &url, &mountpoint],
     ] {
-        let is_prompt = is_prompt(|| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_hepfs"));
-            command.args(&arguments[..1]).args(["--cache-folder", &cache]).args(&arguments[1..]);
-            interrupted(command)
-        });
+        let all = [&arguments[..1], &["--cache-folder", &cache], &arguments[1..]].concat();
+        let is_prompt = is_prompt(|| interrupted(HEPFS, &all));
         assert!(is_prompt, "{arguments:?}");
     }
     for name in ["x.raw", "x.npy", "x.csv"] {
         let is_prompt = is_prompt(|| {
             // Time to look for another version.
             thread::sleep(Duration::from_secs(1));
-            let mut reader = Command::new("cat");
-            reader.arg(mounted.join("t/columns").join(name));
-            interrupted(reader)
+            interrupted("cat", [mounted.join("t/columns").join(name)])
         });
         assert!(is_prompt, "{name}");
     }
