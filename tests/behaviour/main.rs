@@ -39,6 +39,7 @@ mod slow;
 mod sources;
 mod statistics;
 mod status;
+mod stores;
 mod user;
 
 use std::path::{Path, PathBuf};

@@ -137,7 +137,7 @@ fn the_secrets_of_an_address_appear_nowhere() {
 }
 
 /// A file with a table `t`, whose column `x` has these values in chunks, as they are.
-fn file_of(values: &[i64]) -> Vec<u8> {
+pub fn file_of(values: &[i64]) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.h5");
     let writer = Writer::create(&file);

@@ -7,14 +7,17 @@ use std::path::Path;
 
 use hdf5_metno_sys::h5::{H5open, hsize_t};
 use hdf5_metno_sys::h5a::{H5Aclose, H5Acreate2, H5Awrite};
-use hdf5_metno_sys::h5d::{H5Dclose, H5Dcreate2, H5Dflush, H5Dget_space, H5Dset_extent, H5Dwrite};
+use hdf5_metno_sys::h5d::{
+    H5D_alloc_time_t, H5D_fill_time_t, H5Dclose, H5Dcreate2, H5Dflush, H5Dget_space, H5Dset_extent, H5Dwrite,
+};
 use hdf5_metno_sys::h5f::{
     H5F_ACC_TRUNC, H5F_LIBVER_LATEST, H5F_scope_t, H5Fclose, H5Fcreate, H5Fflush, H5Fstart_swmr_write,
 };
 use hdf5_metno_sys::h5g::{H5Gclose, H5Gcreate2};
 use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5p::{
-    H5P_CLS_DATASET_CREATE, H5P_CLS_FILE_ACCESS, H5Pclose, H5Pcreate, H5Pset_chunk, H5Pset_filter, H5Pset_libver_bounds,
+    H5P_CLS_DATASET_CREATE, H5P_CLS_FILE_ACCESS, H5Pclose, H5Pcreate, H5Pset_alloc_time, H5Pset_chunk,
+    H5Pset_fill_time, H5Pset_filter, H5Pset_libver_bounds,
 };
 use hdf5_metno_sys::h5s::{
     H5S_UNLIMITED, H5S_class_t, H5S_seloper_t, H5Sclose, H5Screate, H5Screate_simple, H5Sselect_hyperslab,
@@ -130,6 +133,23 @@ impl Table {
     /// A column of int64, chunked, of rows never written.
     pub fn never_written(&self, name: &str, rows: u64, chunk: u64) -> Column {
         self.create(name, rows, chunk, None)
+    }
+
+    /// A column of int64 that lies in one piece, whose rows were given room and never written.
+    pub fn hollow(&self, name: &str, rows: u64) {
+        let (name, size): (CString, [hsize_t; 1]) = (c(name), [rows]);
+        // SAFETY: as above.
+        let dataset = call("creating a dataset", || unsafe {
+            let space = H5Screate_simple(1, size.as_ptr(), std::ptr::null());
+            let creation = H5Pcreate(*H5P_CLS_DATASET_CREATE);
+            H5Pset_alloc_time(creation, H5D_alloc_time_t::H5D_ALLOC_TIME_EARLY);
+            H5Pset_fill_time(creation, H5D_fill_time_t::H5D_FILL_TIME_NEVER);
+            let dataset = H5Dcreate2(self.group, name.as_ptr(), *H5T_STD_I64LE, space, 0, creation, 0);
+            H5Pclose(creation);
+            H5Sclose(space);
+            dataset
+        });
+        drop(Column { dataset, rows });
     }
 
     /// A column of int64 with these values, in chunks of `chunk` rows.

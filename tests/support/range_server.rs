@@ -94,7 +94,7 @@ pub struct RangeServer {
 #[derive(Default)]
 struct Shared {
     /// Objects by key: content and tag.
-    objects: Mutex<BTreeMap<String, (Bytes, String)>>,
+    objects: Mutex<BTreeMap<String, (Content, String)>>,
     line: Mutex<Line>,
     faults: Mutex<VecDeque<Option<Fault>>>,
     /// The query without which nothing is answered.
@@ -102,6 +102,30 @@ struct Shared {
     log: Mutex<Vec<Answered>>,
     in_flight: AtomicUsize,
     most_in_flight: AtomicUsize,
+}
+
+/// The bytes of an object: zeros but for pieces at these places.
+#[derive(Clone)]
+struct Content {
+    size: u64,
+    pieces: Vec<(u64, Bytes)>,
+}
+
+impl Content {
+    fn part(&self, range: Range<u64>) -> Bytes {
+        if let [(0, all)] = &self.pieces[..] {
+            return all.slice(range.start as usize..range.end as usize);
+        }
+        let mut part = vec![0; (range.end - range.start) as usize];
+        for (at, piece) in &self.pieces {
+            let common = range.start.max(*at)..range.end.min(at + piece.len() as u64);
+            if !common.is_empty() {
+                let within = |at: u64| (common.start - at) as usize..(common.end - at) as usize;
+                part[within(range.start)].copy_from_slice(&piece[within(*at)]);
+            }
+        }
+        part.into()
+    }
 }
 
 /// The line between the server and all its clients.
@@ -157,9 +181,15 @@ impl RangeServer {
 
     /// Puts an object, or another version of it, which gets a new tag.
     pub fn put(&self, key: &str, content: impl Into<Bytes>) {
+        let content = content.into();
+        self.put_sparse(key, content.len() as u64, vec![(0, content)]);
+    }
+
+    /// The same for an object of `size` bytes, zeros but for pieces at these places.
+    pub fn put_sparse(&self, key: &str, size: u64, pieces: Vec<(u64, Bytes)>) {
         let mut objects = self.shared.objects.lock();
         let version = objects.get(key).map_or(1, |(_, tag)| tag.trim_matches('"').parse::<u64>().unwrap() + 1);
-        objects.insert(key.to_owned(), (content.into(), format!("\"{version}\"")));
+        objects.insert(key.to_owned(), (Content { size, pieces }, format!("\"{version}\"")));
     }
 
     /// Sets how long each request travels, and how many bytes pass in a second over all connections.
@@ -223,7 +253,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
     let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (range, authorization) = (header(RANGE), header(AUTHORIZATION));
     let query: BTreeMap<String, String> = pairs(request.uri().query().unwrap_or_default()).collect();
-    let asked = object.as_ref().zip(range).and_then(|((content, _), range)| parse(&range, content.len() as u64));
+    let asked = object.as_ref().zip(range).and_then(|((content, _), range)| parse(&range, content.size));
     let is_demanded = shared.demanded.lock().as_deref().is_none_or(|query| request.uri().query() == Some(query));
     let mut response = match (&object, &fault) {
         _ if !is_demanded => plain(403),
@@ -284,8 +314,8 @@ fn plain(status: u16) -> Response<Sent> {
 }
 
 /// The answer to a request for an object, or a range of it.
-fn sound(content: &Bytes, tag: &str, asked: Option<Range<u64>>, fault: Option<&Fault>) -> Response<Sent> {
-    let size = content.len() as u64;
+fn sound(content: &Content, tag: &str, asked: Option<Range<u64>>, fault: Option<&Fault>) -> Response<Sent> {
+    let size = content.size;
     let asked = asked.filter(|_| fault != Some(&Fault::Whole));
     let mut told = asked.clone().unwrap_or(0..size);
     let mut sent = told.clone();
@@ -298,7 +328,7 @@ fn sound(content: &Bytes, tag: &str, asked: Option<Range<u64>>, fault: Option<&F
         Some(Fault::Long) => sent.end = (sent.end + 1).min(size),
         _ => {}
     }
-    let mut response = Response::new(Sent::new(content.slice(sent.start as usize..sent.end as usize), fault));
+    let mut response = Response::new(Sent::new(content.part(sent.clone()), fault));
     if asked.is_some() {
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
@@ -343,7 +373,7 @@ fn decode(text: &str) -> String {
 
 /// A page of `ListObjectsV2`
 /// (<https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html>).
-fn list(objects: &BTreeMap<String, (Bytes, String)>, bucket: &str, query: &BTreeMap<String, String>) -> String {
+fn list(objects: &BTreeMap<String, (Content, String)>, bucket: &str, query: &BTreeMap<String, String>) -> String {
     let said = |name: &str| query.get(name).map(String::as_str);
     let (prefix, after) = (said("prefix").unwrap_or_default(), said("continuation-token").unwrap_or_default());
     let most = said("max-keys").map_or(1000, |most| most.parse().unwrap()).min(1000);
@@ -367,7 +397,7 @@ fn list(objects: &BTreeMap<String, (Bytes, String)>, bucket: &str, query: &BTree
                 "<Contents><Key>{told}</Key><LastModified>2026-11-28T10:00:00.000Z</LastModified><ETag>{}</ETag>\
                  <Size>{}</Size></Contents>",
                 tag.replace('"', "&quot;"),
-                content.len()
+                content.size
             ),
         };
         last.clone_from(&name);
