@@ -21,7 +21,7 @@ use crate::activity::{Unit, words};
 use crate::formats::is_usual_name;
 use crate::session::walk::{self, Astray, FollowedPath};
 use crate::session::{self, EntryKind, OpenError, Session, Settings, Spot};
-use crate::source::{Interrupt, is_address};
+use crate::source::{Interrupt, StatMemo, is_address};
 use crate::table::did_you_mean;
 use crate::views::printable;
 
@@ -235,7 +235,8 @@ impl Place {
     ) -> Result<Self, Error> {
         allow_open_files();
         let paths: Vec<PathBuf> = sources.iter().map(PathBuf::from).collect();
-        let root = session::datasets(&session, &paths).map_err(missing)?;
+        let memo = StatMemo::default().until(interrupt);
+        let root = memo.scope(|| session::datasets(&session, &paths)).map_err(missing)?;
         let path = table.trim_matches('/');
         // `%2F` stands for the table that each root group is itself.
         let path = if path.is_empty() { "%2F" } else { path };

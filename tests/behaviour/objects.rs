@@ -360,6 +360,7 @@ fn ctrl_c_ends_what_waits_for_a_silent_server() {
         let all = [&arguments[..1], &["--cache-folder", &cache], &arguments[1..]].concat();
         let is_prompt = is_prompt(|| interrupted(HEPFS, &all));
         assert!(is_prompt, "{arguments:?}");
+        vec!["query", "--table", "t", &url, &server.url("b.h5"), "x > 5"],
     }
     for name in ["x.raw", "x.npy", "x.csv"] {
         let is_prompt = is_prompt(|| {
