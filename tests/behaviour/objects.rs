@@ -67,6 +67,12 @@ fn commands_show_of_an_object_what_they_show_of_a_file() {
         text(&hepfs(["export", "--cache-folder", "none", &format!("{source}:my_table"), "-o", output]));
     }
     assert_eq!(fs::read(remote).unwrap(), fs::read(local).unwrap());
+    // Those that read all values say first what that may take.
+    for arguments in [["check", "--cache-folder", "none"], ["prepare", "--cache-folder", &output("cache")]] {
+        let done = hepfs(arguments.into_iter().chain([url.as_str()]));
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success() && said.contains(&format!("{url}: fetches up to ")), "{arguments:?}: {said}");
+    }
     assert!(server.log().iter().all(|one| one.method == "HEAD" || one.status == 206));
 }
 
@@ -354,13 +360,13 @@ fn ctrl_c_ends_what_waits_for_a_silent_server() {
         vec!["check", &url],
         vec!["prepare", &url],
         vec!["query", &format!("{url}:t"), "x > 5"],
+        vec!["query", "--table", "t", &url, &server.url("b.h5"), "x > 5"],
         vec!["export", &format!("{url}:t"), "-o", &output],
         vec!["mount", &url, &mountpoint],
     ] {
         let all = [&arguments[..1], &["--cache-folder", &cache], &arguments[1..]].concat();
         let is_prompt = is_prompt(|| interrupted(HEPFS, &all));
         assert!(is_prompt, "{arguments:?}");
-        vec!["query", "--table", "t", &url, &server.url("b.h5"), "x > 5"],
     }
     for name in ["x.raw", "x.npy", "x.csv"] {
         let is_prompt = is_prompt(|| {

@@ -427,6 +427,21 @@ fn a_version_must_be_told_unless_times_are_trusted() {
 }
 
 #[test]
+fn the_number_of_a_version_stands_for_a_tag() {
+    let (server, url, content) = served();
+    server.put("bucket/a/b.bin", content.clone());
+    for address in [url.as_str(), "s3://bucket/a/b.bin"] {
+        let options = RemoteOptions { endpoint: Some(server.endpoint()), ..options() };
+        let store = RemoteStores::new(options, &budget()).unwrap();
+        server.faults(["7", "7", "8"].map(|number| Some(Fault::Version(number))));
+        let object = store.client(Path::new(address), &Interrupt::new()).unwrap().0;
+        assert!(read(&*object, 5..50).unwrap() == content[5..50]);
+        let error = read(&*object, 5..50).unwrap_err();
+        assert!(error.is_change(), "{error}");
+    }
+}
+
+#[test]
 fn a_look_serves_for_a_while() {
     let (server, url, content) = served();
     let store =

@@ -59,6 +59,8 @@ pub enum Fault {
     WeakTag,
     /// No tag.
     NoTag,
+    /// The number of a version in place of a tag.
+    Version(&'static str),
     /// A redirect.
     Redirect(String),
     /// 403 with the word of a store for a signature that has expired.
@@ -343,11 +345,14 @@ fn sound(content: &Content, tag: &str, asked: Option<Range<u64>>, fault: Option<
     let tag = match fault {
         Some(Fault::OtherTag) => Some("\"another\"".to_owned()),
         Some(Fault::WeakTag) => Some(format!("W/{tag}")),
-        Some(Fault::NoTag) => None,
+        Some(Fault::NoTag | Fault::Version(_)) => None,
         _ => Some(tag.to_owned()),
     };
     if let Some(tag) = tag {
         headers.insert(ETAG, HeaderValue::from_str(&tag).unwrap());
+    }
+    if let Some(Fault::Version(number)) = fault {
+        headers.insert("x-amz-version-id", HeaderValue::from_static(number));
     }
     if fault == Some(&Fault::Gzip) {
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
