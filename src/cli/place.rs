@@ -88,14 +88,15 @@ impl RequestedPlace<'_> {
     /// # Errors
     /// As [`Place::open`].
     pub fn find(&self, interrupt: &Interrupt) -> Result<Place, Error> {
-        let place = Place::open(self.text, self.session.clone(), interrupt)?;
+        let place = Place::open(self.text, self.session.clone(), interrupt);
+        let (source, _) = split(self.text);
         // The folder has names that cannot be shown.
-        if is_address(&place.source) && self.session.opener.is_folder(&place.source) {
+        if is_address(&source) && self.session.opener.is_folder(&source) {
             for error in self.session.errors.reports(usize::MAX) {
                 say!("hepfs: warning: {}", error.message);
             }
         }
-        Ok(Place { is_one_of_several: self.is_one_of_several, ..place })
+        Ok(Place { is_one_of_several: self.is_one_of_several, ..place? })
     }
 
     /// Looks up the directory above the place, and the place's name in it; `None`: the place is a whole source, or

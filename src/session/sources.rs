@@ -359,12 +359,13 @@ impl Folder {
         if let Some(stored) = stored.as_ref().filter(|stored| Arc::ptr_eq(&stored.listed, &listed)) {
             return Ok(stored.clone());
         }
-        let unnamable = listed.iter().filter(|member| member.stat.is_none() && source::matches(&member.name, place.1));
-        let unnamable: Vec<_> = unnamable.map(|member| format!("`{}`", member.name)).collect();
-        if let [first, others @ ..] = &unnamable[..] {
-            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+        let mut unnamable =
+            listed.iter().filter(|member| member.stat.is_none() && source::matches(&member.name, place.1));
+        if let Some(first) = unnamable.next() {
+            let others = unnamable.count();
+            let more = if others == 0 { String::new() } else { format!(" and {others} more") };
             let said = "not shown, for no path can have an empty part, `.`, `..` or control characters";
-            self.session.errors.add(&format!("{}: {first}{more}: {said}", place.0.display()));
+            self.session.errors.add(&format!("{}: `{}`{more}: {said}", place.0.display(), first.name));
         }
         let hidden = |folder: &Path| {
             let said = "not shown: an object has the same name";

@@ -266,6 +266,9 @@ fn keys_that_no_path_can_name_are_left_out_and_said() {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(text(&output).contains("a.h5") && error.matches(said).count() == 1, "{command}: {error}");
     }
+    // Also where nothing is left.
+    let output = hepfs(["ls"].into_iter().chain(options).chain(["s3://bucket/runs/c*"]));
+    assert!(error(&output).contains(": not shown, for no path can have"), "{}", error(&output));
 }
 
 #[test]
