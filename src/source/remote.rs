@@ -100,7 +100,7 @@ pub trait ObjectStore: Debug + Send + Sync {
 }
 
 /// A member of a folder in a store.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     /// The part of its address behind that of the folder, without a slash at its end.
     pub name: BString,

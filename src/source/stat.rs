@@ -39,7 +39,7 @@ thread_local! {
 }
 
 /// The answer to a look at a path or an address.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceStat {
     /// Whether it is a file or a folder.
     pub kind: SourceKind,
@@ -61,7 +61,7 @@ pub enum SourceKind {
 }
 
 /// Times and mode of a source, as `stat` reports them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Last change, last change of the inode, last access.
     pub times: [SystemTime; 3],

@@ -523,6 +523,14 @@ fn a_list_tells_sizes_and_versions() {
     let other = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
     assert_eq!(other.stat(address).unwrap().identity, listed[17].stat.unwrap().identity);
     assert_eq!(server.log()[0].method, "HEAD");
+    // What has not changed is the same list, also after another look.
+    let options = RemoteOptions { endpoint: Some(server.endpoint()), revalidate: Duration::ZERO, ..options() };
+    let always = RemoteStores::new(options, &budget()).unwrap();
+    let list = || always.list(Path::new("s3://bucket/runs/more/"), &Interrupt::new()).unwrap();
+    let (first, again) = (list(), list());
+    assert!(Arc::ptr_eq(&first, &again) && server.log().len() == 2);
+    server.put("bucket/runs/more/x y&z.h5", &b"abcd"[..]);
+    assert!(!Arc::ptr_eq(&first, &list()));
     let odd = other.list(Path::new("s3://bucket/runs/more/"), &Interrupt::new()).unwrap();
     assert!(odd.len() == 1 && odd[0].name == "x y&z.h5", "{odd:?}");
     assert!(other.list(Path::new("s3://bucket/none/"), &Interrupt::new()).unwrap().is_empty());

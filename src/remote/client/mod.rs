@@ -349,14 +349,16 @@ impl Inner {
             }
         }
         listed.sort_by(|a, b| a.name.cmp(&b.name));
-        let listed = Arc::new(listed);
         let mut known = self.known.lock();
         for (_, gone) in known.iter_mut().filter(|(_, known)| known.folder.as_deref() == Some(folder)) {
             (gone.facts, gone.due) = (None, due);
         }
         known.extend(objects);
         drop(known);
-        self.lists.lock().insert(folder.to_owned(), KnownList { listed: listed.clone(), due });
+        let mut lists = self.lists.lock();
+        let before = lists.get(folder).map(|known| known.listed.clone()).filter(|before| **before == listed);
+        let listed = before.unwrap_or_else(|| Arc::new(listed));
+        lists.insert(folder.to_owned(), KnownList { listed: listed.clone(), due });
         Ok(listed)
     }
 
