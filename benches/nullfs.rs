@@ -58,7 +58,7 @@ struct File {
 
 fn attributes(kind: EntryKind) -> Attributes {
     let time = SystemTime::UNIX_EPOCH;
-    Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time }
+    Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time, identity: 0 }
 }
 
 impl Node for Folder {

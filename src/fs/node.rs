@@ -15,7 +15,7 @@ use crate::views::{AccessPattern, Effort, Size};
 /// A shared node.
 pub type NodeRef = Arc<dyn Node>;
 
-/// The fields of `stat` other than the size.
+/// The fields of `stat` other than the size, and the state of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// Kind of node.
@@ -28,6 +28,8 @@ pub struct Attributes {
     pub ctime: SystemTime,
     /// Last access to the HDF5 file.
     pub atime: SystemTime,
+    /// Digest of the source's identity, another one for each state; 0: the node belongs to no source.
+    pub identity: u64,
 }
 
 /// A directory, a file or a link. Every call may be slow unless its documentation says otherwise; slow calls check

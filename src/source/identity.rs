@@ -81,6 +81,23 @@ impl Identity {
         Self { size, state: SourceState::Object(u128::from_le_bytes(first)) }
     }
 
+    /// A digest of it, short and not cryptographic.
+    pub fn digest(&self) -> u64 {
+        let numbers = match self.state {
+            SourceState::File { device, inode, mtime, ctime } => {
+                let [mtime_s, mtime_ns, ctime_s, ctime_ns] =
+                    [mtime.0, mtime.1, ctime.0, ctime.1].map(i64::cast_unsigned);
+                [self.size, device, inode, mtime_s, mtime_ns, ctime_s, ctime_ns]
+            }
+            SourceState::Object(hash) => [self.size, hash as u64, (hash >> 64) as u64, 0, 0, 0, 0],
+        };
+        let mut bytes = [0; 56];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        xxhash_rust::xxh3::xxh3_64(&bytes)
+    }
+
     /// Whether a change after `now` is sure to change the identity. An object's version does; of a file, `ctime` must
     /// move: file systems count time in steps of some milliseconds, some of a second or two.
     pub fn is_settled_at(&self, now: SystemTime) -> bool {

@@ -97,7 +97,7 @@ pub fn time() -> SystemTime {
 }
 
 fn attributes(kind: EntryKind, mode: u16) -> Attributes {
-    Attributes { kind, mode, mtime: time(), ctime: time(), atime: time() }
+    Attributes { kind, mode, mtime: time(), ctime: time(), atime: time(), identity: 0 }
 }
 
 pub fn current() -> Arc<AtomicBool> {

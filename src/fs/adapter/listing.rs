@@ -78,7 +78,7 @@ impl Shared {
     fn dots_attr(&self, number: u64) -> FileAttr {
         let time = SystemTime::UNIX_EPOCH;
         let kind = EntryKind::Directory;
-        let attributes = Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time };
+        let attributes = Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time, identity: 0 };
         let (attr_ttl, entry_ttl) = (Duration::ZERO, Duration::ZERO);
         self.attr(&Stat { number, attributes, size: 0, attr_ttl, entry_ttl })
     }

@@ -330,7 +330,7 @@ mod tests {
     impl Node for Toy {
         fn attributes(&self) -> Attributes {
             let time = SystemTime::UNIX_EPOCH;
-            Attributes { kind: EntryKind::File, mode: 0o444, mtime: time, ctime: time, atime: time }
+            Attributes { kind: EntryKind::File, mode: 0o444, mtime: time, ctime: time, atime: time, identity: 0 }
         }
         fn is_current(&self) -> bool {
             self.0.load(Ordering::Relaxed)

@@ -18,7 +18,7 @@ pub struct Placeholder(pub EntryKind);
 impl Node for Placeholder {
     fn attributes(&self) -> Attributes {
         let time = SystemTime::UNIX_EPOCH;
-        Attributes { kind: self.0, mode: 0, mtime: time, ctime: time, atime: time }
+        Attributes { kind: self.0, mode: 0, mtime: time, ctime: time, atime: time, identity: 0 }
     }
 
     fn is_current(&self) -> bool {

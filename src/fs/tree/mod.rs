@@ -53,7 +53,7 @@ pub(crate) fn node(spot: Spot) -> NodeRef {
 /// Attributes of a node that belongs to no HDF5 file.
 fn plain_attributes(kind: EntryKind, time: SystemTime) -> Attributes {
     let mode = if kind == EntryKind::Directory { 0o555 } else { 0o444 };
-    Attributes { kind, mode, mtime: time, ctime: time, atime: time }
+    Attributes { kind, mode, mtime: time, ctime: time, atime: time, identity: 0 }
 }
 
 impl Stamp {
@@ -65,14 +65,15 @@ impl Stamp {
             EntryKind::Symlink => 0o777,
             EntryKind::File | EntryKind::LiveFile => self.mode,
         };
-        Attributes { kind, mode, mtime, ctime, atime }
+        Attributes { kind, mode, mtime, ctime, atime, identity: 0 }
     }
 }
 
 impl OpenedSource {
-    /// Attributes of a node of this kind, with the HDF5 file's times and read bits.
+    /// Attributes of a node of this kind, with the HDF5 file's times, read bits and identity.
     fn attributes(&self, kind: EntryKind) -> Attributes {
-        self.stamp().attributes(kind)
+        let identity = self.opening().source().identity().digest();
+        Attributes { identity, ..self.stamp().attributes(kind) }
     }
 }
 
