@@ -52,6 +52,7 @@
 //! | `views` | the files shown: size and bytes of each |
 //! | `session` | opens sources, finds tables, makes one table of many files, gathers findings |
 //! | `fs` | tree of names, inodes, the FUSE adapter |
+//! | `serve` | the tree over HTTP, S3 and WebHDFS |
 //! | `cli` | one file per command |
 
 #[doc(hidden)]
@@ -83,6 +84,9 @@ pub mod query;
 #[cfg(feature = "remote")]
 #[doc(hidden)]
 pub mod remote;
+#[cfg(feature = "serve")]
+#[doc(hidden)]
+pub mod serve;
 #[doc(hidden)]
 pub mod session;
 #[doc(hidden)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lowest first.
-const LAYERS: [&str; 19] = [
+const LAYERS: [&str; 20] = [
     "calendar",
     "activity",
     "source",
@@ -24,6 +24,7 @@ const LAYERS: [&str; 19] = [
     "views",
     "session",
     "fs",
+    "serve",
     "cli",
 ];
 

@@ -96,6 +96,21 @@ pub(super) fn places() -> Vec<PathBuf> {
     places
 }
 
+/// A folder that this user alone can enter, for as long as the system runs.
+///
+/// # Errors
+/// If none can be made.
+pub fn own_folder() -> io::Result<PathBuf> {
+    let mut last = io::Error::from(ErrorKind::NotFound);
+    for place in places() {
+        match SocketFolder::own(place) {
+            Ok(folder) => return Ok(folder.path),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
 /// The folders of this user, or of all users if this is root.
 pub(super) fn all() -> Vec<SocketFolder> {
     let user = geteuid();

@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use answering::{Answering, serve};
 pub use asking::{Asked, Others, of_user, others, process_of};
+pub use folders::own_folder;
 pub use report::{ErrorReport, MemoryReport, Report, describe, report};
 pub use requests::{RequestKind, RequestReport, Requests, Timer, count_not_this_thread};
 

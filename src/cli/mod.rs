@@ -48,6 +48,8 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
 use tracing::Level;
 
+#[cfg(feature = "serve")]
+use self::commands::serve;
 use self::commands::{
     cat, check, complete, completions, convert, demo, export, head, import, index, info, ls, manual as pages, mount,
     prepare, query, run, status, umount, version,
@@ -88,6 +90,8 @@ enum Command {
     Umount(umount::Arguments),
     Status(status::Arguments),
     Run(run::Arguments),
+    #[cfg(feature = "serve")]
+    Serve(serve::Arguments),
     Ls(ls::Arguments),
     Cat(cat::Arguments),
     Info(info::Arguments),
@@ -129,6 +133,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "hepfs umount mnt",
             "hepfs status",
             "hepfs run run.h5 -- COMMAND",
+            "hepfs serve run.h5",
             "hepfs prepare run.h5",
             "hepfs demo",
         ],
@@ -180,8 +185,9 @@ fn command() -> clap::Command {
         groups.push_str(&format!("{heading}:\n"));
         for example in examples {
             let name = example.split(' ').nth(1).unwrap_or_default();
-            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
-            let about = about.map(ToString::to_string).unwrap_or_default();
+            // A program without one of its features has fewer commands.
+            let Some(found) = command.find_subcommand(name) else { continue };
+            let about = found.get_about().map(ToString::to_string).unwrap_or_default();
             groups.push_str(&format!("  {name:12} {about}\n  {:12} $ {example}\n", ""));
         }
         groups.push('\n');
@@ -392,6 +398,8 @@ pub fn run() -> ExitCode {
     let outcome = match command {
         Command::Mount(arguments) => mount::run(&arguments, verbose),
         Command::Run(arguments) => run::run(&arguments, verbose),
+        #[cfg(feature = "serve")]
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Umount(arguments) => umount::run(&arguments),
         Command::Status(arguments) => status::run(&arguments, verbose),
         Command::Ls(arguments) => ls::run(&arguments),

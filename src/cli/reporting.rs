@@ -16,11 +16,11 @@ use crate::source::is_address;
 use crate::source::mounts::{self, HEPFS};
 
 /// Commands that may take long.
-const LONG: [&str; 11] =
-    ["info", "ls", "cat", "prepare", "query", "export", "import", "convert", "index", "check", "demo"];
+const LONG: [&str; 12] =
+    ["info", "ls", "cat", "prepare", "query", "export", "import", "convert", "index", "check", "demo", "serve"];
 
 /// Arguments that name sources.
-const SOURCES: [&str; 3] = ["place", "places", "paths"];
+const SOURCES: [&str; 4] = ["place", "places", "paths", "sources"];
 
 /// A command that ends sooner is not seen.
 const SHORT: Duration = Duration::from_secs(1);

@@ -282,11 +282,10 @@ impl Session {
         self.opened().iter().for_each(|opened| self.watch_file(opened.path()));
     }
 
-    /// Tells the path at which the session is mounted, for pages.
+    /// Tells the path at which the session is mounted, or the address at which it is served, for pages.
     pub(crate) fn mounted_at(&self, mountpoint: &Path) {
         // Not canonical: to look at a mount that is not served yet would never end.
-        let absolute = std::path::absolute(mountpoint).unwrap_or_else(|_| mountpoint.to_owned());
-        self.mountpoint.set(absolute).ok();
+        self.mountpoint.set(crate::source::absolute(mountpoint).unwrap_or_else(|_| mountpoint.to_owned())).ok();
     }
 
     /// The absolute path of a path in the mount; `None`: there is no mount.

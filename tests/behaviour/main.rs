@@ -4,6 +4,8 @@ mod place;
 #[path = "../support/range_server.rs"]
 #[allow(dead_code, reason = "`engine` uses all of it")]
 mod range_server;
+#[path = "../support/served.rs"]
+mod served;
 #[path = "../support/shelf.rs"]
 #[allow(dead_code, reason = "`engine` uses all of it")]
 mod shelf;
@@ -34,6 +36,7 @@ mod plugins;
 mod progress;
 mod remote;
 mod run;
+mod serve;
 mod service;
 mod slow;
 mod sources;

@@ -5,6 +5,9 @@
 //! Python packages come from `scripts/setup --tests`. `HEPFS_TEST_READER=DuckDB` runs that reader alone. All readers
 //! share a mount: bytes that one has read, others find in the page cache, as on a user's machine.
 
+#[path = "../support/served.rs"]
+#[allow(dead_code, reason = "`behaviour` uses all of it")]
+mod served;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -30,6 +33,7 @@ mod records;
 mod remote;
 mod rules;
 mod selections;
+mod serve;
 mod shape;
 mod stated;
 mod times;

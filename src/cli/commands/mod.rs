@@ -17,6 +17,8 @@ pub(super) mod mount;
 pub(super) mod prepare;
 pub(super) mod query;
 pub(super) mod run;
+#[cfg(feature = "serve")]
+pub(super) mod serve;
 pub(super) mod status;
 pub(super) mod umount;
 pub(super) mod version;

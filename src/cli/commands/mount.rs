@@ -401,7 +401,7 @@ pub(in crate::cli) fn refused(error: MountError, sources: &[PathBuf], is_run: bo
 }
 
 /// Makes source paths absolute: the background process runs in another folder, and a watch needs the file's folder.
-fn absolute(sources: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+pub(in crate::cli) fn absolute(sources: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     sources.iter().map(|source| source::absolute(source).map_err(Error::io(source.display().to_string()))).collect()
 }
 

@@ -38,7 +38,7 @@ pub(super) struct ObjectOptions {
 
     /// Allow http:// to other computers: others on the way can read and change what is sent
     #[arg(long)]
-    plain_http: bool,
+    pub plain_http: bool,
 
     /// Take objects without a strong entity tag, whose versions are told apart by size and time alone
     #[arg(long)]
