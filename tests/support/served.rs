@@ -136,6 +136,14 @@ impl Answered {
 
 impl Drop for Served {
     fn drop(&mut self) {
+        let end = Instant::now() + Duration::from_secs(10);
+        // With a signal that it catches, it takes its key away.
+        if matches!(self.process.try_wait(), Ok(None)) {
+            let _ = Command::new("kill").arg(self.process.id().to_string()).status();
+        }
+        while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
