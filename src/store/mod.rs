@@ -285,11 +285,17 @@ impl Store {
         &self.collections
     }
 
-    /// Records a request for `bytes` of a dataset of `chunks` chunks, whose last chunk is `last`. Returns whether it
-    /// comes from a sequential reader.
-    pub(crate) fn note_reader(&self, streams: &RequestStreams, bytes: Range<u64>, last: u64, chunks: u64) -> bool {
+    /// Records a request for `bytes` of a dataset of `chunks` chunks, whose last chunk is `last`, and whether its reader
+    /// is known to stop somewhere. Returns whether it comes from a sequential reader.
+    pub(crate) fn note_reader(
+        &self,
+        streams: &RequestStreams,
+        bytes: Range<u64>,
+        (last, chunks): (u64, u64),
+        stops: bool,
+    ) -> bool {
         let length = bytes.end.saturating_sub(bytes.start);
-        let Some(start) = streams.note(bytes, last) else { return false };
+        let Some(start) = streams.note(bytes, last, stops) else { return false };
         if last.saturating_add(1) >= chunks {
             self.readers.leave(streams, start);
         } else {

@@ -46,7 +46,7 @@ impl<'a> WantedBytes<'a> {
     }
 
     /// Copies the wanted bytes of a piece of `bytes` bytes that begins at byte `start`: stored bytes of rows, from
-    /// their byte `first` on.
+    /// their byte `first` on. The reader will want no more than `behind` bytes behind the piece, where that is known.
     ///
     /// # Errors
     /// See [`Error`].
@@ -54,10 +54,13 @@ impl<'a> WantedBytes<'a> {
         &mut self,
         (start, bytes): (u64, u64),
         rows: &dyn Rows,
-        first: u64,
+        (first, behind): (u64, Option<u64>),
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let Some(part) = self.part(start, bytes) else { return Ok(()) };
+        let rest = behind.map(|behind| behind.saturating_add(bytes - part.end));
+        let bounded = rest.map(|rest| interrupt.followed_by(rest, part.end - part.start));
+        let interrupt = bounded.as_ref().unwrap_or(interrupt);
         self.answer.append_stored(rows, first + part.start, (part.end - part.start) as usize, interrupt)
     }
 

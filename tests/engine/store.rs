@@ -193,6 +193,27 @@ fn a_sequential_reader_is_read_ahead_of() {
     assert_eq!(out[..], hex(&expected("store_filters.h5")["zstd"])[1920..]);
 }
 
+/// Chunks behind the end of its column chunk may be another reader's.
+#[test]
+fn a_reader_that_stops_at_a_row_is_not_read_ahead_of_behind_it() {
+    let (file, datasets) = open(&data("store_filters.h5"), small());
+    // The first two chunks have 384 bytes each.
+    for offset in (0..768).step_by(96) {
+        let interrupt = Interrupt::new().followed_by(768 - (offset + 96), 96);
+        datasets["zstd"].read_bytes(offset, &mut [0; 96], &interrupt).unwrap();
+        // Time for what is decoded ahead.
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert_eq!(file.store().counters().chunks_decoded.get(), 2);
+    // It goes on by itself, up to the end of the next one.
+    let interrupt = Interrupt::new().followed_by(288, 96);
+    let mut out = [0; 96];
+    datasets["zstd"].read_bytes(768, &mut out, &interrupt).unwrap();
+    assert_eq!(out[..], hex(&expected("store_filters.h5")["zstd"])[768..864]);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert_eq!(file.store().counters().chunks_decoded.get(), 3);
+}
+
 /// Byte `i` of every dataset of store_large.h5 is this.
 fn large(range: std::ops::Range<usize>) -> Vec<u8> {
     range.map(|i| (i % 251) as u8).collect()

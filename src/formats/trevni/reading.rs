@@ -211,7 +211,7 @@ impl TrevniFile {
 
     /// Has other cores decode blocks: those of `range` after its first, and those that a sequential reader will need
     /// next.
-    pub(super) fn ahead(&self, at: usize, places: &Places, range: &Range<u64>) {
+    pub(super) fn ahead(&self, at: usize, places: &Places, range: &Range<u64>, interrupt: &Interrupt) {
         let store = self.opening.store();
         let threads = store.threads_ahead() as u64;
         let wanted = places.blocks(range);
@@ -225,9 +225,11 @@ impl TrevniFile {
         let last = wanted.end.saturating_sub(1) as u64;
         let bytes = range.start.saturating_mul(8)..range.end.saturating_mul(8);
         let end = bytes.end;
-        let next = if store.note_reader(streams, bytes, last, places.blocks.len() as u64) {
+        let until = interrupt.end_of_reader(range.end, range.end - range.start);
+        let next = if store.note_reader(streams, bytes, (last, places.blocks.len() as u64), until < u64::MAX) {
             let ahead = AHEAD.saturating_mul(threads + 1).min(store.ahead_of_reader());
-            streams.schedule(end, last, (ahead / size).max(1), 1)
+            let until = places.blocks(&(until.saturating_sub(1)..until)).end as u64;
+            streams.schedule(end, last, ((ahead / size).max(1), 1), until).chunks
         } else {
             0..0
         };

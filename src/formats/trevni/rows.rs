@@ -225,7 +225,7 @@ impl ColumnRows {
         take: &mut dyn FnMut(Piece<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let places = self.file.places(column, interrupt)?;
-        self.file.ahead(column, &places, range);
+        self.file.ahead(column, &places, range, interrupt);
         for at in places.blocks(range) {
             interrupt.check()?;
             let (first, rows) = (places.rows(at).start, places.part(at, range));

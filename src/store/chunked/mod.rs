@@ -108,7 +108,7 @@ impl Chunks {
     pub fn read(self: &Arc<Self>, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
         let map = self.map(interrupt)?;
         let map = map.as_deref().map(|held| &held.map);
-        let mut prefetch = self.plan_prefetch(map, offset, out.len() as u64);
+        let mut prefetch = self.plan_prefetch(map, offset, out.len() as u64, interrupt);
         self.grid.visit(offset, out.len() as u64, |index, runs| {
             interrupt.check()?;
             self.copy(index, map, runs, out, &mut prefetch, interrupt)
@@ -142,7 +142,7 @@ impl Chunks {
         let map = self.map(interrupt)?;
         let map = map.as_deref().map(|held| &held.map);
         let (mut at, end) = (bytes.start, bytes.end);
-        let mut prefetch = self.plan_prefetch(map, at, end.saturating_sub(at));
+        let mut prefetch = self.plan_prefetch(map, at, end.saturating_sub(at), interrupt);
         let size = self.grid.chunk_bytes().max(1);
         while at < end {
             interrupt.check()?;
@@ -199,7 +199,7 @@ impl Chunks {
             }
             _ => return Ok(None),
         }
-        let mut prefetch = self.plan_prefetch(map, offset, length as u64);
+        let mut prefetch = self.plan_prefetch(map, offset, length as u64, interrupt);
         let Some((stretch, within)) = stretch else {
             let chunk = self.decoded(index, (found, map), within + length as u64, &mut prefetch, interrupt)?;
             return Ok(chunk.part(within as usize..within as usize + length));

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, Weak};
 
+use super::streams::Scheduled;
 use super::{ChunkReader, Chunks, StoredChunk};
 use crate::catalogue::ChunkMap;
 use crate::source::{Interrupt, Interrupted};
@@ -54,7 +55,13 @@ impl Chunks {
     }
 
     /// Plans the chunks to decode ahead of a request.
-    pub(super) fn plan_prefetch(self: &Arc<Self>, map: Option<&ChunkMap>, offset: u64, length: u64) -> Prefetch {
+    pub(super) fn plan_prefetch(
+        self: &Arc<Self>,
+        map: Option<&ChunkMap>,
+        offset: u64,
+        length: u64,
+        interrupt: &Interrupt,
+    ) -> Prefetch {
         let ChunkReader::Own { pipeline, .. } = &self.reader else { return Prefetch::default() };
         let Some(map) = map.filter(|map| !map.is_empty() && !pipeline.is_identity(0)) else {
             return Prefetch::default();
@@ -63,7 +70,9 @@ impl Chunks {
         let (store, end) = (self.file.store(), offset + length);
         let threads = store.threads().count() as u64;
         let last = self.grid.chunk_at(end - 1);
-        let sequential = store.note_reader(&self.streams, offset..end, last, self.grid.chunks());
+        let until = interrupt.end_of_reader(end, length);
+        let stops = until < u64::MAX;
+        let sequential = store.note_reader(&self.streams, offset..end, (last, self.grid.chunks()), stops);
         let share = store.ahead_of_reader();
         // Enough to keep all threads busy while the reader consumes the previous chunks.
         let wanted = STRETCH.saturating_mul(threads + 1).max(size.saturating_mul(threads).saturating_mul(2));
@@ -72,9 +81,13 @@ impl Chunks {
             .map(|most| if threads == 0 { 0 } else { wanted.min(most) / size });
         let stretch = self.affordable_stretch();
         let grain = stretch.unwrap_or(1);
-        let next = if sequential { self.streams.schedule(end, last, ahead, grain) } else { 0..0 };
+        let until = if stops { self.grid.chunk_at(until.saturating_sub(1)).saturating_add(1) } else { until };
+        let Scheduled { chunks: next, until } = match sequential {
+            true => self.streams.schedule(end, last, (ahead, grain), until),
+            false => Scheduled::default(),
+        };
         if window == 0 {
-            return Prefetch { sequential, stretch, ..Prefetch::default() };
+            return Prefetch { sequential, stretch, until, ..Prefetch::default() };
         }
         let mut chunks = Vec::new();
         if (length > size || !self.grid.is_line()) && self.grid.chunk_at(offset) != last {
@@ -90,7 +103,7 @@ impl Chunks {
         chunks.extend(next.start..next.end.min(self.grid.chunks()));
         chunks.retain(|index| map.get(*index).is_some());
         let window = window.saturating_add(grain) as usize;
-        Prefetch { chunks, window, sequential, stretch, ..Prefetch::default() }
+        Prefetch { chunks, window, sequential, stretch, until, ..Prefetch::default() }
     }
 
     /// Decodes chunks for a reader while memory allows. Chunks that the reader has already passed, because the cores
@@ -142,7 +155,8 @@ impl Chunks {
     }
 
     /// The stretch with this number, if it is cached or being decoded. A sequential reader who has caught up with the
-    /// prefetch decodes it: a chunk decoded by itself would rule out the stretch, and force copies.
+    /// prefetch, and will read to its end, decodes it: a chunk decoded by itself would rule out the stretch, and force
+    /// copies.
     pub(super) fn stretch_block(
         &self,
         stretch: u64,
@@ -153,7 +167,8 @@ impl Chunks {
         let stretches = self.file.store().stretches();
         let key = self.key(stretch);
         if prefetch.sequential
-            && prefetch.stretch.is_some()
+            && let Some(count) = prefetch.stretch
+            && stretch.saturating_add(1).saturating_mul(count).min(self.grid.chunks()) <= prefetch.until
             && !stretches.is_known(&key)
             && let Some(map) = map
         {
@@ -217,6 +232,8 @@ pub(super) struct Prefetch {
     pub sequential: bool,
     /// Chunks of a stretch, if the reader's share has room for one.
     stretch: Option<u64>,
+    /// End of the chunks that may be decoded for a sequential reader.
+    until: u64,
     /// Alive as long as the request.
     request: Arc<()>,
 }

@@ -15,6 +15,10 @@ const STREAMS: usize = 8;
 /// MiB in flight.
 const NEAR: u64 = 4 << 20;
 
+/// Chunks read in order for which a reader that stops at the end of a column chunk gets one chunk behind that end. So
+/// at most this part of all that such readers read is decoded in vain.
+const PASSED: u64 = 32;
+
 /// Requests that make a stream sequential. Two adjacent ones also occur in random reads through a page cache that reads
 /// ahead; three hardly do.
 const SEQUENTIAL: u32 = 3;
@@ -38,6 +42,17 @@ struct Stream {
     passed: u64,
     /// End of the released bytes.
     released: u64,
+    /// Whether a request told of no place where its reader stops.
+    passes: bool,
+}
+
+/// The chunks to decode ahead of a sequential reader.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scheduled {
+    /// Chunks to decode now.
+    pub chunks: Range<u64>,
+    /// End of the chunks that may be decoded for it at all.
+    pub until: u64,
 }
 
 /// Bytes that a sequential reader has left behind since they were last asked for.
@@ -50,17 +65,19 @@ pub(super) struct LeftBehind {
 }
 
 impl RequestStreams {
-    /// Records a request for `bytes`, whose last chunk is `last`. Returns the first byte of its reader, if that is a
-    /// sequential one.
-    pub fn note(&self, bytes: Range<u64>, last: u64) -> Option<u64> {
+    /// Records a request for `bytes`, whose last chunk is `last`, and whether its reader is known to stop somewhere.
+    /// Returns the first byte of the reader, if that is a sequential one.
+    pub fn note(&self, bytes: Range<u64>, last: u64, stops: bool) -> Option<u64> {
         let mut streams = self.0.lock();
         let mut stream = match streams.iter().position(|stream| bytes.start.abs_diff(stream.end) <= NEAR) {
             Some(i) => streams.remove(i),
             None => {
-                let start = bytes.start;
-                Stream { start, end: start, requests: 0, first: last, scheduled: 0, passed: start, released: start }
+                let (start, end) = (bytes.start, bytes.start);
+                let (passed, released) = (start, start);
+                Stream { start, end, requests: 0, first: last, scheduled: 0, passed, released, passes: false }
             }
         };
+        stream.passes |= !stops;
         // To repeat bytes, or to hop about near the end, is no progress.
         if bytes.end > stream.end {
             stream.requests = if bytes.start <= stream.end.saturating_add(bytes.end - bytes.start) {
@@ -78,19 +95,26 @@ impl RequestStreams {
 
     /// The chunks to decode next for a sequential reader whose request ended at byte `end`, in the chunk `last`: about
     /// `window` of them, up to a multiple of `grain`. The request must have been recorded. The start of a full scan
-    /// looks like a read of one row group, so this never runs further ahead than the reader has read.
-    pub fn schedule(&self, end: u64, last: u64, window: u64, grain: u64) -> Range<u64> {
+    /// looks like a read of one row group, so this never runs further ahead than the reader has read. Nor does it pass
+    /// the chunk `until`, where the reader may stop ([`Interrupt::end_of_reader`](crate::source::Interrupt)), by more
+    /// than a small part of what the reader has read, since another one may go on from there, in another process. A
+    /// reader that has passed such a place within one request stops nowhere.
+    pub fn schedule(&self, end: u64, last: u64, (window, grain): (u64, u64), until: u64) -> Scheduled {
         let mut streams = self.0.lock();
-        let Some(stream) = streams.iter_mut().find(|stream| stream.is_sequential_at(end)) else { return 0..0 };
+        let Some(stream) = streams.iter_mut().find(|stream| stream.is_sequential_at(end)) else {
+            return Scheduled::default();
+        };
         let first = stream.scheduled.max(last.saturating_add(1));
         let asked = last.saturating_sub(stream.first).saturating_add(1);
         let ahead = last.saturating_add(1).saturating_add(window.min(asked));
-        let ahead = ahead.checked_next_multiple_of(grain.max(1)).unwrap_or(ahead);
+        let most = if stream.passes { u64::MAX } else { last.saturating_add(1).saturating_add(asked / PASSED) };
+        let until = until.max(most);
+        let ahead = ahead.checked_next_multiple_of(grain.max(1)).unwrap_or(ahead).min(until);
         if first >= ahead {
-            return 0..0;
+            return Scheduled { chunks: 0..0, until };
         }
         stream.scheduled = ahead;
-        first..ahead
+        Scheduled { chunks: first..ahead, until }
     }
 
     /// The bytes that a sequential reader, whose request ended at byte `end`, has left behind: to evict first, those
@@ -137,7 +161,10 @@ mod tests {
     fn note(streams: &RequestStreams, start: u64) -> Range<u64> {
         let end = start + 128 * KIB;
         let last = (end - 1) >> 20;
-        if streams.note(start..end, last).is_some() { streams.schedule(end, last, 4, 1) } else { 0..0 }
+        if streams.note(start..end, last, false).is_none() {
+            return 0..0;
+        }
+        streams.schedule(end, last, (4, 1), u64::MAX).chunks
     }
 
     #[test]
@@ -192,6 +219,31 @@ mod tests {
         }
         let behind = 0..2 << 20;
         assert_eq!(streams.left_behind(12 << 20, 10 << 20, 0), LeftBehind { passed: behind.clone(), released: behind });
+    }
+
+    #[test]
+    fn a_reader_gets_a_small_part_of_what_it_has_read_behind_its_column_chunk() {
+        // Chunks of 64 KiB, requests of 128 KiB, column chunks of 1 MiB.
+        let streams = RequestStreams::default();
+        let mut most_behind = 0;
+        for request in 0..256 {
+            let end = (request + 1) * 128 * KIB;
+            let (last, until) = (end / (64 * KIB) - 1, end.next_multiple_of(1 << 20) / (64 * KIB));
+            if streams.note(end - 128 * KIB..end, last, true).is_some() {
+                let scheduled = streams.schedule(end, last, (48, 4), until);
+                let behind = scheduled.until.max(scheduled.chunks.end) - until;
+                assert!(behind <= last / 32, "{request}: {scheduled:?}");
+                most_behind = behind.max(most_behind);
+            }
+        }
+        assert_eq!(most_behind, 15);
+        // One request without an end shows that the reader goes on.
+        let end = 257 * 128 * KIB;
+        assert!(streams.note(end - 128 * KIB..end, 513, false).is_some());
+        assert_eq!(streams.schedule(end, 513, (48, 4), u64::MAX).chunks, 527..564);
+        let end = 258 * 128 * KIB;
+        assert!(streams.note(end - 128 * KIB..end, 515, true).is_some());
+        assert_eq!(streams.schedule(end, 515, (48, 4), 528).until, u64::MAX);
     }
 
     #[test]

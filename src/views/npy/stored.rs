@@ -51,6 +51,6 @@ impl View for StoredView {
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         let mut wanted = WantedBytes::new(offset, length, answer);
         wanted.take(0, &self.header);
-        wanted.take_stored((self.header.len() as u64, self.bytes), self.rows.as_ref(), 0, interrupt)
+        wanted.take_stored((self.header.len() as u64, self.bytes), self.rows.as_ref(), (0, None), interrupt)
     }
 }

@@ -383,7 +383,7 @@ impl Shared {
 
     /// Renders the next blocks of a sequential reader on other cores.
     fn read_ahead(self: &Arc<Self>, unit: &Unit) {
-        let Some(ahead) = self.streams.lock().touch(unit.start, unit.length) else { return };
+        let Some(ahead) = self.streams.lock().touch(unit.start, unit.length, false) else { return };
         // One block per core suffices, since the reader itself computes nothing.
         let count = ahead.blocks.min(pass::threads());
         let mut next = unit.start + unit.length;

@@ -89,6 +89,8 @@ pub(super) enum ParquetRegion {
 pub(super) struct PagePlace {
     pub leaf: usize,
     pub rows: RowRange,
+    /// End of the rows of its column chunk: readers fetch whole column chunks, and may stop there.
+    pub until: u64,
     /// First byte of the page's header.
     pub start: u64,
     /// Bytes of the page, header and padding included.
@@ -264,12 +266,14 @@ impl ParquetLayout {
                     rows.start.checked_add(number.checked_mul(slots.rows)?).filter(|&first| first < rows.end)?;
                 let end = first.saturating_add(slots.rows).min(rows.end);
                 let bytes = slots.page(end - first)?;
-                Some(PagePlace { leaf, rows: first..end, start: chunk.data + number * slots.bytes, bytes })
+                let start = chunk.data + number * slots.bytes;
+                Some(PagePlace { leaf, rows: first..end, until: rows.end, start, bytes })
             }
             DataPages::Measured(measured) => {
                 let (first, count, start, bytes) = measured.page(group, number)?;
                 let first = rows.start + first;
-                Some(PagePlace { leaf, rows: first..first + count, start: chunk.data + start, bytes })
+                let start = chunk.data + start;
+                Some(PagePlace { leaf, rows: first..first + count, until: rows.end, start, bytes })
             }
         }
     }

@@ -120,7 +120,7 @@ fn cells_are_aligned_and_groups_repeat() {
     assert_eq!(layout.locate(3), ParquetRegion::Magic);
     assert_eq!(layout.locate(4), ParquetRegion::Gap(4051));
     assert_eq!(layout.locate(layout.end()), ParquetRegion::Footer);
-    let page = PagePlace { leaf: 1, rows: 262_144..300_000, start: last.start, bytes: last.bytes };
+    let page = PagePlace { leaf: 1, rows: 262_144..300_000, until: 300_000, start: last.start, bytes: last.bytes };
     assert_eq!(layout.locate(last.start + 100), ParquetRegion::Page(page));
 }
 
@@ -182,7 +182,7 @@ fn pages_that_are_alike_are_a_run() {
         (end + 1000, ParquetRegion::Gap(end + 1000), ParquetRegion::Footer)
     );
     let first = (1 << 40) - 65_536;
-    let page = PagePlace { leaf: 0, rows: first..1 << 40, start: end - 52 - bytes, bytes };
+    let page = PagePlace { leaf: 0, rows: first..1 << 40, until: 1 << 40, start: end - 52 - bytes, bytes };
     assert_eq!(layout.locate(end - 53), ParquetRegion::Page(page));
     assert_eq!(layout.chunk(7, 0).unwrap().entries, 1 << 24);
 }

@@ -180,6 +180,8 @@ impl View for ParquetView {
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         let frame = self.shared.frame(interrupt)?;
         let mut wanted = WantedBytes::new(offset, length, answer);
+        // A request that goes over the end of a row group comes of a reader that does.
+        let mut last = None;
         while let Some(at) = wanted.next() {
             match frame.layout.locate(at) {
                 ParquetRegion::Magic => {
@@ -189,7 +191,10 @@ impl View for ParquetView {
                 ParquetRegion::Dictionary { leaf, start, .. } => {
                     self.shared.dictionary(&frame, leaf, start, &mut wanted, interrupt)?;
                 }
-                ParquetRegion::Page(page) => self.shared.page(&frame, &page, &mut wanted, interrupt)?,
+                ParquetRegion::Page(page) => {
+                    let passes = last.replace(page.until).is_some_and(|until| until != page.until);
+                    self.shared.page(&frame, (&page, passes), &mut wanted, interrupt)?;
+                }
                 ParquetRegion::Footer => {
                     if let Some(index) = &frame.index {
                         index.read(&mut wanted);

@@ -26,6 +26,9 @@ const LONGEST_AHEAD: u64 = 2 << 20;
 /// Number of bytes of stored values to scan at a time: few enough for the processor's cache, in memory used before.
 const LOOKED_AT: usize = 64 << 10;
 
+/// Blocks read in order for which a reader gets one block behind the end of its row group.
+const PASSED: usize = 32;
+
 /// In cache keys: marks the bytes before the cells of a leaf's pages.
 const LEADS: u64 = 1 << 32;
 
@@ -70,23 +73,25 @@ impl Shared {
         Ok(())
     }
 
-    /// Copies the wanted bytes of a data page.
+    /// Copies the wanted bytes of a data page. The request `passes` the end of a row group before it, or not: then its
+    /// reader may stop at the end of this column chunk.
     pub fn page(
         self: &Arc<Self>,
         frame: &Arc<Frame>,
-        page: &PagePlace,
+        (page, passes): (&PagePlace, bool),
         wanted: &mut WantedBytes<'_>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let Some((leaf, column)) = self.leaf(frame, page.leaf) else { return Err(broken("no such leaf".into())) };
         let rows = page.rows.end - page.rows.start;
         let Some(cells) = leaf.cells(rows) else {
-            let block = self.rendered(frame, leaf, column, page, interrupt)?;
+            let block = self.rendered(frame, leaf, column, (page, passes), interrupt)?;
             let taken = wanted.take(page.start, &block);
             let behind = page.bytes.saturating_sub(block.len() as u64);
             if let Some(width) = leaf.leaf.stored_cell().filter(|_| behind > 0) {
                 let (start, first) = (page.start + block.len() as u64, page.rows.start.saturating_mul(width));
-                return wanted.take_stored((start, behind), column.rows.as_ref(), first, interrupt);
+                let rest = (!passes).then(|| page.until.saturating_sub(page.rows.end).saturating_mul(width));
+                return wanted.take_stored((start, behind), column.rows.as_ref(), (first, rest), interrupt);
             }
             // A buffer that nobody holds serves the next page.
             drop(block);
@@ -95,7 +100,7 @@ impl Shared {
                 // once read.
                 self.cache.hand_out(&(self.id, page.leaf as u64, page.rows.start), taken);
             }
-            self.read_ahead(frame, page);
+            self.read_ahead(frame, page, passes);
             return Ok(());
         };
         let entries = rows.saturating_mul(leaf.slots.as_ref().map_or(1, |slots| slots.entries));
@@ -118,11 +123,14 @@ impl Shared {
         }
         let (first, bytes) = (page.rows.start, rows * cells.width);
         if stored(leaf, column) {
-            wanted.take_stored((start, bytes), column.rows.as_ref(), first * cells.width, interrupt)?;
+            let rest = (!passes).then(|| page.until.saturating_sub(page.rows.end).saturating_mul(cells.width));
+            let first = first * cells.width;
+            wanted.take_stored((start, bytes), column.rows.as_ref(), (first, rest), interrupt)?;
         } else if let Some(part) = wanted.part(start, bytes) {
             let under = first + part.start / cells.width..first + part.end.div_ceil(cells.width);
             let skip = (part.start % cells.width) as usize;
-            let values = cells_of(leaf, column, under, interrupt)?;
+            let interrupt = bounded(interrupt, (page, passes), &under);
+            let values = cells_of(leaf, column, under, &interrupt)?;
             let taken = values.get(skip..skip + (part.end - part.start) as usize);
             wanted.answer.made().extend_from_slice(taken.ok_or_else(|| broken("cells are too short".into()))?);
         }
@@ -131,16 +139,21 @@ impl Shared {
     }
 
     /// Renders the next blocks of a sequential reader on other cores. A reader of one column chunk does not need the
-    /// next chunk.
-    fn read_ahead(self: &Arc<Self>, frame: &Arc<Frame>, page: &PagePlace) {
-        let Some(ahead) = self.streams.lock().touch(page.start, page.bytes) else { return };
+    /// next chunk, nor a reader of one row group the next row group, which another process may read.
+    fn read_ahead(self: &Arc<Self>, frame: &Arc<Frame>, page: &PagePlace, passes: bool) {
+        let Some(ahead) = self.streams.lock().touch(page.start, page.bytes, passes) else { return };
         let since = frame.layout.locate(ahead.since);
         let is_passing = !matches!(since, ParquetRegion::Page(since) if since.leaf == page.leaf);
         let mut next = page.start + page.bytes;
         // A single core renders one block ahead.
-        for _ in 0..ahead.blocks.min(pass::threads().saturating_sub(1).max(1)) {
+        for number in 0..ahead.blocks.min(pass::threads().saturating_sub(1).max(1)) {
             let ParquetRegion::Page(next_page) = frame.layout.locate(next) else { return };
-            if next_page.leaf != page.leaf && !is_passing {
+            let may_pass = if next_page.until == page.until {
+                is_passing || next_page.leaf == page.leaf
+            } else {
+                ahead.passes || number < ahead.run / PASSED
+            };
+            if !may_pass {
                 return;
             }
             let page = next_page;
@@ -157,7 +170,7 @@ impl Shared {
                     && leaf.cells.is_none()
                 {
                     // A reader of the page will see the error itself.
-                    drop(shared.rendered(&frame, leaf, column, &page, &Interrupt::new()));
+                    drop(shared.rendered(&frame, leaf, column, (&page, false), &Interrupt::new()));
                 }
             });
         }
@@ -170,7 +183,7 @@ impl Shared {
         frame: &Frame,
         leaf: &PreparedLeaf,
         column: &ParquetColumn,
-        page: &PagePlace,
+        (page, passes): (&PagePlace, bool),
         interrupt: &Interrupt,
     ) -> Result<RenderedBlock, Error> {
         let position = page.leaf as u64;
@@ -193,6 +206,7 @@ impl Shared {
             };
             out.clear();
             out.resize(ahead, 0);
+            let interrupt = &bounded(interrupt, (page, passes), &page.rows);
             let body = append_body(leaf, column, page.rows.clone(), &mut out, interrupt)?;
             let stored = (ahead as u64 + body.bytes).saturating_sub(out.len() as u64) as usize;
             let parts = match kind {
@@ -237,6 +251,14 @@ impl Shared {
             }
             Ok(out)
         })
+    }
+}
+
+/// The interrupt for some rows of a page, with where its reader may stop.
+fn bounded(interrupt: &Interrupt, (page, passes): (&PagePlace, bool), rows: &RowRange) -> Interrupt {
+    match passes {
+        true => interrupt.clone(),
+        false => interrupt.followed_by(page.until.saturating_sub(rows.end), rows.end - rows.start),
     }
 }
 
