@@ -226,7 +226,7 @@ impl Entry {
         }
     }
 
-    /// What is announced now.
+    /// The seconds left as they are announced now, with this moment.
     fn announced(&self) -> Option<(Instant, f64)> {
         let now = Instant::now();
         self.report(now).seconds_left.map(|seconds| (now, seconds))
