@@ -16,7 +16,7 @@ use crate::dialects::{Dialects, Tables};
 use crate::h5;
 use crate::indexes::Trust;
 use crate::session::{Formats, Session, Settings};
-use crate::store::{self, Decoder, NanPolicy, Store};
+use crate::store::{self, Decoder, LearntFile, NanPolicy, Store};
 use crate::table::Table;
 use crate::views::printable;
 use crate::views::text::CsvOptions;
@@ -78,6 +78,12 @@ pub(super) struct ReadingOptions {
     /// Largest size of that folder; the least recently used goes first
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", help_heading = "Keeping")]
     pub cache_folder_size: u64,
+
+    /// File that `hepfs prepare --export` wrote, here or on another host. What it has of these very sources counts
+    /// before the cache folder, so that all mounts with it show the same; elsewhere, a local source is read whole once,
+    /// to compare its hash
+    #[arg(long, value_name = "FILE", help_heading = "Keeping")]
+    pub learnt: Option<PathBuf>,
 
     #[command(flatten)]
     pub objects: ObjectOptions,
@@ -294,6 +300,12 @@ impl ReadingOptions {
             kept_size: self.cache_folder_size,
             ..defaults
         });
+        if let Some(path) = &self.learnt {
+            match LearntFile::open(path) {
+                Ok(file) => store.kept().learn_from(file),
+                Err(error) => tracing::warn!("--learnt {error}; nothing is taken from it"),
+            }
+        }
         let settings = Settings {
             dialects: Dialects::new(self.tables, self.grids),
             opener: self.objects.opener(&store)?,
@@ -356,6 +368,11 @@ impl ReadingOptions {
         arguments.push("--cache-folder".into());
         arguments.push(self.kept_folder().map_or_else(|| "none".into(), Into::into));
         arguments.push(format!("--cache-folder-size={}", self.cache_folder_size).into());
+        if let Some(file) = &self.learnt {
+            arguments.push("--learnt".into());
+            // The background process runs in another folder.
+            arguments.push(std::path::absolute(file).unwrap_or_else(|_| file.clone()).into());
+        }
         arguments.extend(self.objects.arguments());
         arguments
     }

@@ -22,6 +22,8 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use local::LocalFile;
 use remote::RemoteSource;
 
@@ -31,6 +33,9 @@ pub use interrupt::{Interrupt, Interrupted};
 pub use lease::ReadLease;
 pub use remote::{FETCHED_WHOLE, Listed, ObjectStore, Opener, RemoteObject, absolute, folder_of, is_address, matches};
 pub use stat::{SourceKind, SourceStat, Stamp, StatMemo, changes, stat, stat_calls};
+
+/// Bytes to hash at once.
+const PIECE: usize = 1 << 20;
 
 /// Why a source could not be opened or read.
 #[derive(Debug, thiserror::Error)]
@@ -182,6 +187,25 @@ impl Source {
                 object.read_at(offset, &mut out[before..], interrupt).inspect_err(|_| out.truncate(before))
             }
         }
+    }
+
+    /// The SHA-256 of all bytes, which are those of the source as it was opened.
+    ///
+    /// # Errors
+    /// As [`Source::read_at`]; [`Error::Changed`] where the source changed meanwhile.
+    pub fn digest(&self, interrupt: &Interrupt) -> Result<[u8; 32], Error> {
+        let (mut hash, mut piece, mut at) = (Sha256::new(), vec![0; PIECE], 0);
+        let size = self.identity().size;
+        while at < size {
+            interrupt.check()?;
+            let left = usize::try_from(size - at).unwrap_or(usize::MAX);
+            let piece = piece.get_mut(..left.min(PIECE)).unwrap_or_default();
+            self.read_at(at, piece, interrupt)?;
+            hash.update(&*piece);
+            at += piece.len() as u64;
+        }
+        self.check()?;
+        Ok(hash.finalize().into())
     }
 
     /// Whether reads wait for a network, so that it is worth while to [plan](Source::plan) them.

@@ -68,7 +68,7 @@ pub use decode::{Tally, TallyCount, fixed_width};
 pub use error::Error;
 pub use file::{Damage, File};
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
-pub use kept::KeptFolder;
+pub use kept::{KeptFolder, LearntError, LearntFile, LearntWriter, WrittenEntries};
 pub use memory::{
     ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, SingleFlight, keep_little, libc,
     machine_memory, share_heaps, try_memory,

@@ -18,7 +18,7 @@ use crate::support::{HEPFS, Mounted, end_of, hepfs, signal, start, until};
 const ROWS: u64 = 150_000;
 
 /// A file that had not been written to for a while when it was opened, and a cache folder.
-fn sample() -> Place {
+pub fn sample() -> Place {
     let place = Place::empty();
     place.write(ROWS);
     place
@@ -32,14 +32,14 @@ impl Place {
     }
 
     /// `hepfs prepare` of a place in the source: what it said, and whether it was content.
-    fn prepare(&self, place: &str, arguments: &[&str]) -> (String, bool) {
+    pub fn prepare(&self, place: &str, arguments: &[&str]) -> (String, bool) {
         let (place, cache) = (format!("{}{place}", self.source().display()), self.cache());
         let output = hepfs([&["prepare", "--cache-folder", &cache, &place], arguments].concat());
         (String::from_utf8(output.stdout).unwrap(), output.status.success())
     }
 }
 
-fn stats(mounted: &Mounted) -> HashMap<String, u64> {
+pub fn stats(mounted: &Mounted) -> HashMap<String, u64> {
     let line = |line: &str| {
         let (name, value) = line.split_once(' ')?;
         Some((name.to_owned(), value.parse().ok()?))

@@ -27,6 +27,7 @@ mod import_options;
 mod index_build;
 mod info;
 mod kept;
+mod learnt;
 mod mount_helper;
 mod objects;
 mod outside;

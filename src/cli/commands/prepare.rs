@@ -1,6 +1,9 @@
 //! `hepfs prepare SOURCE[:path]`: does the slow work of a first open ahead, and caches the results.
 
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,14 +15,16 @@ use crate::activity::Unit;
 use crate::activity::words;
 use crate::cli::Error;
 use crate::cli::options::{FileOptions, Showing};
+use crate::cli::partial::Partial;
 use crate::cli::place::{NamedPlaces, Place, RequestedPlace};
 use crate::cli::progress::{self, Watched};
+use crate::cli::rows::no_place;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, Met, below};
 use crate::learnt::Learner;
-use crate::session::{EntryKind, FileSpot, Settings, Spot};
+use crate::session::{EntryKind, FileSpot, OpenError, Settings, Spot, is_known};
 use crate::source::Interrupt;
-use crate::store::Rows;
+use crate::store::{LearntWriter, Rows, Store, WrittenEntries};
 use crate::table::Table;
 use crate::views::printable;
 use crate::views::{Effort, Size};
@@ -42,10 +47,14 @@ const LONGEST_WRITE: Duration = Duration::from_secs(30);
 /// Prints a line for each file or column: its size, the time it took, and `kept`, `was kept`, or what went wrong; then
 /// the others are prepared all the same, and the exit code is 1. Ctrl-C ends it at once; what was finished stays kept.
 /// Without --csv or --stats it prepares everything.
+///
+/// With --export, all that is kept of these sources goes into one file as well, for mounts on other hosts (`hepfs mount
+/// --learnt FILE`): they take no pass then, start no process of the HDF5 library, and show the same bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs prepare run.h5                   everything in it\n  \
     hepfs prepare --csv run.h5:run_042     table.csv and columns/*.csv of one table\n  \
-    hepfs prepare --stats run.h5           statistics, so that queries skip what they can")]
+    hepfs prepare --stats run.h5           statistics, so that queries skip what they can\n  \
+    hepfs prepare run.h5 --export run.learnt; hepfs mount --learnt run.learnt run.h5 mnt    anywhere")]
 pub(in crate::cli) struct Arguments {
     /// Only CSV: table.csv, head.csv and columns/*.csv, with --csv-null and --csv-separator
     #[arg(long)]
@@ -54,6 +63,10 @@ pub(in crate::cli) struct Arguments {
     /// Only the statistics of columns (with --csv: both)
     #[arg(long)]
     stats: bool,
+
+    /// Also write all that is kept of the sources into FILE; of local ones, all bytes are read for a hash
+    #[arg(long, value_name = "FILE", conflicts_with = "learnt")]
+    export: Option<PathBuf>,
 
     #[command(flatten)]
     named: NamedPlaces,
@@ -94,18 +107,99 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         return Err(Error::Usage("there is no cache folder: name one with --cache-folder".into()));
     }
     let settings = Settings { formats: arguments.files.formats(), ..arguments.showing.settings()? };
-    arguments.named.each(&settings, ("preparing", 1), |asked, watched| one(arguments, asked, watched))
+    let mut export = arguments.export.as_deref().map(Export::new).transpose()?;
+    let code = arguments
+        .named
+        .each(&settings, ("preparing", 1), |asked, watched| one(arguments, asked, watched, &mut export))?;
+    if let Some(export) = export.filter(|_| code != ExitCode::from(INTERRUPTED)) {
+        export.write()?;
+    }
+    Ok(code)
 }
 
-fn one(arguments: &Arguments, asked: &RequestedPlace, watched: &Watched) -> Result<u8, Error> {
+/// The file of `--export`.
+struct Export {
+    path: PathBuf,
+    partial: Partial,
+    sources: LearntWriter,
+    /// A store with the cache folder of all sources.
+    store: Option<Arc<Store>>,
+}
+
+impl Export {
+    fn new(path: &Path) -> Result<Self, Error> {
+        let partial = match (no_place(path), Partial::beside(path).filter(|_| !path.is_dir())) {
+            (Some(reason), _) => Err(reason),
+            _ if is_known(path) => Err("that is an HDF5 file, or one of another known format".to_owned()),
+            (None, partial) => partial.ok_or_else(|| "not a file".to_owned()),
+        };
+        let partial = partial.map_err(|reason| Error::Usage(format!("--export {}: {reason}", path.display())))?;
+        Ok(Self { path: path.to_owned(), partial, sources: LearntWriter::default(), store: None })
+    }
+
+    /// Adds the source of a directory or file.
+    fn add(&mut self, spot: &Spot, interrupt: &Interrupt) -> Result<(), Error> {
+        let Some(opened) = spot.opened() else { return Ok(()) };
+        self.store = Some(opened.store().clone());
+        match self.sources.add(opened.opening().source(), interrupt) {
+            Err(_) if interrupt.is_raised() => Ok(()),
+            added => added.map_err(|error| OpenError::from(error).into()),
+        }
+    }
+
+    /// Writes the file, whole or not at all.
+    fn write(&self) -> Result<(), Error> {
+        let Some(store) = &self.store else {
+            return Err(Error::Usage(format!("--export {}: no source was prepared", self.path.display())));
+        };
+        let written = self.write_from(store).map_err(|error| {
+            // The first error counts, so this one is ignored.
+            std::fs::remove_file(self.partial.path()).ok();
+            Error::Io { what: format!("--export {}", self.path.display()), error }
+        })?;
+        let WrittenEntries { entries, sources, bytes } = written;
+        let (entries, sources) = (words::counted(entries, "result"), words::counted(sources, "source"));
+        say!(
+            "hepfs: {}: {entries} about {sources}, {}",
+            printable(&self.path.display().to_string()),
+            words::bytes(bytes)
+        );
+        Ok(())
+    }
+
+    fn write_from(&self, store: &Store) -> std::io::Result<WrittenEntries> {
+        let mut file = self.partial.file()?;
+        let written = self.sources.write(store.kept(), &mut file)?;
+        // A mount refuses a file that others may write to.
+        let mode = file.metadata()?.permissions().mode() & !0o022;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        std::fs::rename(self.partial.path(), &self.path)?;
+        Ok(written)
+    }
+}
+
+fn one(
+    arguments: &Arguments,
+    asked: &RequestedPlace,
+    watched: &Watched,
+    export: &mut Option<Export>,
+) -> Result<u8, Error> {
     let start = Instant::now();
     let interrupt = &watched.interrupt;
     let place = asked.find_settled(interrupt)?;
     tables::left_out(&place, interrupt)?;
     let mut collected = Collected::default();
     if place.is_directory() {
-        tables::walk(&place, watched, &mut |met| collected.directory(&place, met, interrupt))?;
+        tables::walk(&place, watched, &mut |met| {
+            if let (Some(export), Ok((directory, _))) = (export.as_mut(), &met.listed) {
+                export.add(directory, interrupt)?;
+            }
+            collected.directory(&place, met, interrupt)
+        })?;
     } else {
+        if let Some(export) = export {
+            export.add(&place.spot, interrupt)?;
+        }
         if arguments.stats && !arguments.csv {
             return Err(Error::Usage(
                 "only columns have statistics: name their table, or its directory columns/".into(),
@@ -167,6 +261,9 @@ fn one(arguments: &Arguments, asked: &RequestedPlace, watched: &Watched) -> Resu
             }
         };
         watched.write(&format!("{:width$}  {said}", task.name))?;
+    }
+    if export.is_some() {
+        place.session.save();
     }
     let interrupted = interrupt.is_raised();
     let folder = place.session.store.kept().folder().map(|folder| folder.display().to_string()).unwrap_or_default();

@@ -261,6 +261,7 @@ impl OpenedSource {
         if source.identity().size == 0 {
             return Err(OpenError::Empty(path.to_owned()));
         }
+        session.store.kept().compare(&source, interrupt)?;
         let format = Format::of(&source, interrupt)?.ok_or_else(|| {
             let relative = Format::relative(&source, interrupt);
             OpenError::UnknownFormat { path: path.to_owned(), relative }

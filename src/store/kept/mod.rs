@@ -18,9 +18,11 @@
 //! sees an entry complete or not at all. Reading sets an entry's mtime; when all entries exceed the limit, the oldest
 //! are removed. Only files with the names of entries are ever removed.
 
+mod learnt;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, FileTimes, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -33,7 +35,9 @@ use parking_lot::Mutex;
 use rustix::fs::Access;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use crate::source::Identity;
+use crate::source::{self, Identity, Interrupt, Source};
+
+pub use learnt::{LearntError, LearntFile, LearntWriter, WrittenEntries};
 
 const MAGIC: &[u8; 8] = b"hepfs\0K1";
 
@@ -55,9 +59,13 @@ const MOST_PUT: u64 = 256;
 /// Unit of disk space.
 const BLOCK: u64 = 4096;
 
-/// A folder of entries about sources, bounded in size. Clones share it.
+/// A folder of entries about sources, bounded in size; and a file of entries from elsewhere, which come first. Clones
+/// share both.
 #[derive(Clone, Debug)]
-pub struct KeptFolder(Option<Arc<Folder>>);
+pub struct KeptFolder {
+    folder: Option<Arc<Folder>>,
+    learnt: Arc<OnceLock<LearntFile>>,
+}
 
 #[derive(Debug)]
 struct Folder {
@@ -81,7 +89,7 @@ struct Swept {
 impl KeptFolder {
     /// A cache that keeps nothing.
     pub fn none() -> Self {
-        Self(None)
+        Self { folder: None, learnt: Arc::default() }
     }
 
     /// Keeps entries in a folder of this user, created when the first is put, with at most `limit` bytes on disk (apart
@@ -91,23 +99,49 @@ impl KeptFolder {
     }
 
     fn with(path: PathBuf, limit: u64, trouble: Arc<OnceLock<String>>) -> Self {
-        Self(Some(Arc::new(Folder { path, limit, swept: Mutex::default(), trouble })))
+        let folder = Folder { path, limit, swept: Mutex::default(), trouble };
+        Self { folder: Some(Arc::new(folder)), learnt: Arc::default() }
     }
 
     /// A folder in this one, with a limit of its own: no bytes, no folder. Of faults of both, the first one is said.
     pub fn below(&self, name: &str, limit: u64) -> Self {
-        let folder = self.0.as_ref().filter(|_| limit > 0);
+        let folder = self.folder.as_ref().filter(|_| limit > 0);
         folder.map_or_else(Self::none, |above| Self::with(above.path.join(name), limit, above.trouble.clone()))
+    }
+
+    /// Takes entries from this file as well, before those of the folder: so all mounts that have the file show the
+    /// same. Only the first call counts.
+    pub fn learn_from(&self, file: LearntFile) {
+        self.learnt.set(file).ok();
+    }
+
+    /// Finds out whether the learnt file is about this source, before anything is asked about it. A local file that is
+    /// not the very one is read whole for that, once; the folder keeps the hash.
+    ///
+    /// # Errors
+    /// If the source cannot be read.
+    pub fn compare(&self, source: &Source, interrupt: &Interrupt) -> Result<(), source::Error> {
+        let Some(learnt) = self.learnt.get() else { return Ok(()) };
+        learnt.compare(source, || {
+            let identity = source.identity();
+            let kept = self.folder.as_ref().and_then(|folder| folder.get(&key(&identity, learnt::CONTENT)).ok()?);
+            if let Some(hash) = kept.and_then(|kept| kept.try_into().ok()) {
+                return Ok(hash);
+            }
+            let hash = source.digest(interrupt)?;
+            self.put(&identity, learnt::CONTENT, &hash);
+            Ok(hash)
+        })
     }
 
     /// The folder, if any.
     pub fn folder(&self) -> Option<&Path> {
-        self.0.as_ref().map(|folder| folder.path.as_path())
+        self.folder.as_ref().map(|folder| folder.path.as_path())
     }
 
     /// Creates the folder now, so that a warning about its faults comes at once.
     pub fn try_out(&self) {
-        if let Some(folder) = &self.0
+        if let Some(folder) = &self.folder
             && let Err(error) = folder.make().and_then(|()| Ok(rustix::fs::access(&folder.path, Access::WRITE_OK)?))
         {
             folder.warn("cannot be written to", &error);
@@ -116,7 +150,7 @@ impl KeptFolder {
 
     /// The first fault of the folder, if any.
     pub fn trouble(&self) -> Option<&str> {
-        self.0.as_ref()?.trouble.get().map(String::as_str)
+        self.folder.as_ref()?.trouble.get().map(String::as_str)
     }
 
     /// The entry put under `what` for a source with this identity: the same bytes, or `None` if there is no complete
@@ -125,7 +159,10 @@ impl KeptFolder {
     /// `what` names everything besides the source on which the bytes depend: object path, view, options, version of the
     /// computation.
     pub fn get(&self, identity: &Identity, what: &str) -> Option<Vec<u8>> {
-        let folder = self.0.as_ref()?;
+        if let Some(learnt) = self.learnt.get().and_then(|learnt| learnt.get(identity, what)) {
+            return Some(learnt);
+        }
+        let folder = self.folder.as_ref()?;
         folder.get(&key(identity, what)).unwrap_or_else(|error| {
             folder.warn("cannot be read", &error);
             None
@@ -138,7 +175,7 @@ impl KeptFolder {
     /// The bytes must come from a source that had this identity all the while; see
     /// [`Opening::keep`](super::Opening::keep).
     pub fn put(&self, identity: &Identity, what: &str, bytes: &[u8]) -> bool {
-        let Some(folder) = &self.0 else { return false };
+        let Some(folder) = &self.folder else { return false };
         match folder.put(&key(identity, what), bytes) {
             Ok(kept) => kept,
             Err(error) => {
@@ -179,6 +216,12 @@ fn encode(key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     Some(entry)
 }
 
+/// The key of an entry; `None`: not an entry.
+fn key_of(entry: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = entry.strip_prefix(MAGIC)?.split_first_chunk::<4>()?;
+    rest.get(..usize::try_from(u32::from_le_bytes(*length)).ok()?)
+}
+
 /// The bytes of an entry with this key; `None`: not such an entry, or incomplete.
 fn decode(mut entry: Vec<u8>, key: &[u8]) -> Option<Vec<u8>> {
     let (rest, sum) = entry.split_last_chunk::<8>()?;
@@ -204,6 +247,11 @@ fn on_disk(length: u64) -> u64 {
 
 fn ours(metadata: &Metadata) -> bool {
     metadata.uid() == rustix::process::geteuid().as_raw()
+}
+
+/// The parts of a key: version of hepfs, identity, what the entry is.
+fn parts(key: &[u8]) -> Option<(String, Identity, String)> {
+    postcard::from_bytes(key).ok()
 }
 
 fn refused(reason: &str) -> io::Error {
@@ -246,22 +294,8 @@ impl Folder {
         if !self.check()? {
             return Ok(None);
         }
-        // A link leads elsewhere; opening a pipe would block.
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let opened = OpenOptions::new().read(true).custom_flags(flags).open(self.path.join(file_name(key)));
-        let mut file = match opened {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
-        let metadata = file.metadata()?;
-        if !metadata.is_file() || !ours(&metadata) {
-            return Err(refused("an entry belongs to another user or is not a file"));
-        }
-        if metadata.len() > self.limit {
-            return Ok(None);
-        }
-        let mut entry = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
-        Read::by_ref(&mut file).take(self.limit).read_to_end(&mut entry)?;
+        let Some(mut file) = self.open(&file_name(key))? else { return Ok(None) };
+        let entry = self.read(&mut file)?;
         let Some(bytes) = decode(entry, key) else {
             self.warn("holds a damaged entry", &io::ErrorKind::InvalidData.into());
             return Ok(None);
@@ -270,6 +304,47 @@ impl Folder {
         // On a read-only file system the order of use is not recorded.
         let _ = file.set_times(FileTimes::new().set_accessed(now).set_modified(now));
         Ok(Some(bytes))
+    }
+
+    /// Opens the file of an entry; `None`: no such file, or one larger than the folder may be.
+    fn open(&self, name: &str) -> io::Result<Option<File>> {
+        // A link leads elsewhere; opening a pipe would block.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = match OpenOptions::new().read(true).custom_flags(flags).open(self.path.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || !ours(&metadata) {
+            return Err(refused("an entry belongs to another user or is not a file"));
+        }
+        Ok((metadata.len() <= self.limit).then_some(file))
+    }
+
+    /// Reads the rest of an opened entry.
+    fn read(&self, file: &mut File) -> io::Result<Vec<u8>> {
+        let mut entry = Vec::with_capacity(file.metadata().map_or(0, |metadata| metadata.len() as usize));
+        file.take(self.limit).read_to_end(&mut entry)?;
+        Ok(entry)
+    }
+
+    /// Calls `take` with the key and all bytes of each entry, in the order of names. Leaves out those that are damaged,
+    /// or go meanwhile.
+    fn each(&self, mut take: impl FnMut(&[u8], &[u8]) -> io::Result<()>) -> io::Result<()> {
+        if !self.check()? {
+            return Ok(());
+        }
+        let names = std::fs::read_dir(&self.path)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        for name in names.filter(|name| is_entry(name)).collect::<BTreeSet<_>>() {
+            let Some(mut file) = self.open(&name)? else { continue };
+            let entry = self.read(&mut file)?;
+            if let Some(key) = key_of(&entry)
+                && decode(entry.clone(), key).is_some()
+            {
+                take(key, &entry)?;
+            }
+        }
+        Ok(())
     }
 
     fn put(&self, key: &[u8], bytes: &[u8]) -> io::Result<bool> {

@@ -298,3 +298,110 @@ fn two_processes_share_a_folder() {
     assert!(bytes <= 2 * 8 * BLOCK, "{bytes}");
     assert!(files(&path).iter().all(|file| is_entry(file.file_name().unwrap().to_str().unwrap())));
 }
+
+/// A source of three bytes, what a folder keeps of it, and that in a file.
+fn exported(parent: &Path) -> (Source, PathBuf) {
+    let (source, file) = (parent.join("source"), parent.join("learnt"));
+    std::fs::write(&source, b"abc").unwrap();
+    std::thread::sleep(Duration::from_millis(60));
+    let source = Source::open(&source).unwrap();
+    let kept = KeptFolder::new(parent.join("kept"), 1 << 20);
+    assert!(kept.put(&source.identity(), "index", b"one") && kept.put(&source.identity(), "pages", b""));
+    assert!(kept.put(&identity(1), "index", b"of another source"));
+    let mut writer = LearntWriter::default();
+    writer.add(&source, &Interrupt::new()).unwrap();
+    let mut bytes = Vec::new();
+    let written = writer.write(&kept, &mut bytes).unwrap();
+    assert_eq!(written, WrittenEntries { entries: 2, sources: 1, bytes: bytes.len() as u64 });
+    write_new(&file, &bytes).unwrap();
+    (source, file)
+}
+
+/// A folder that keeps nothing, with a learnt file.
+fn learning(file: &Path) -> KeptFolder {
+    let kept = KeptFolder::none();
+    kept.learn_from(LearntFile::open(file).unwrap());
+    kept
+}
+
+#[test]
+fn what_was_learnt_is_found_for_the_same_bytes_alone() {
+    let parent = tempfile::tempdir().unwrap();
+    let (source, file) = exported(parent.path());
+    let kept = learning(&file);
+    assert_eq!(kept.get(&source.identity(), "index"), None, "not compared yet");
+    kept.compare(&source, &Interrupt::new()).unwrap();
+    assert_eq!(kept.get(&source.identity(), "index").unwrap(), b"one");
+    assert_eq!(kept.get(&source.identity(), "pages").unwrap(), b"");
+    assert_eq!(kept.get(&source.identity(), "verdict"), None);
+    for (name, bytes, found) in [("copy", b"abc", true), ("other", b"abd", false)] {
+        let path = parent.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let fresh = Source::open(&path).unwrap();
+        kept.compare(&fresh, &Interrupt::new()).unwrap();
+        assert_eq!(kept.get(&fresh.identity(), "index"), None, "just written, so its identity proves nothing");
+        std::thread::sleep(Duration::from_millis(60));
+        let settled = Source::open(&path).unwrap();
+        kept.compare(&settled, &Interrupt::new()).unwrap();
+        assert_eq!(kept.get(&settled.identity(), "index").is_some(), found, "{name}");
+    }
+}
+
+#[test]
+fn a_damaged_learnt_file_is_refused_whichever_byte_it_is() {
+    let parent = tempfile::tempdir().unwrap();
+    let (_, file) = exported(parent.path());
+    let whole = std::fs::read(&file).unwrap();
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        std::fs::write(&file, bytes).unwrap();
+        assert!(LearntFile::open(&file).is_err(), "{at}");
+        std::fs::write(&file, &whole[..at]).unwrap();
+        assert!(LearntFile::open(&file).is_err(), "{at} bytes");
+    }
+}
+
+/// The checksum of such a file is right, as its maker may have computed it.
+#[test]
+fn lengths_in_a_learnt_file_are_bounded_by_the_file() {
+    let parent = tempfile::tempdir().unwrap();
+    let file = parent.path().join("learnt");
+    let key = key(&identity(1), "index");
+    let entry = encode(&key, b"one").unwrap();
+    let (of_key, of_bytes) = (MAGIC.len()..MAGIC.len() + 4, entry.len() - 8 - 3 - 8..entry.len() - 8 - 3);
+    let mut wrong = vec![entry[..entry.len() - 1].to_vec(), [&entry[..], b"x"].concat(), key.clone()];
+    for length in [u64::MAX, u64::MAX - 30, 1 << 63, 1 << 40, 4, 1 << 20] {
+        let mut longer = entry.clone();
+        longer[of_bytes.clone()].copy_from_slice(&length.to_le_bytes());
+        wrong.push(longer);
+        let mut longer = entry.clone();
+        longer[of_key.clone()].copy_from_slice(&(length as u32).to_le_bytes());
+        wrong.push(longer);
+    }
+    for entries in wrong {
+        let bytes = [b"hepfs\0L1", &entries[..]].concat();
+        let sum = xxh3_64(&bytes).to_le_bytes();
+        std::fs::write(&file, [bytes, sum.to_vec()].concat()).unwrap();
+        assert!(LearntFile::open(&file).is_err(), "{entries:?}");
+    }
+    // An entry of another version, and one that is whole.
+    let other = postcard::to_stdvec(&("0.0.0", identity(1), "index")).unwrap();
+    for (key, is_fine) in [(other, false), (key, true)] {
+        let bytes = [b"hepfs\0L1".to_vec(), encode(&key, b"one").unwrap()].concat();
+        let sum = xxh3_64(&bytes).to_le_bytes();
+        std::fs::write(&file, [bytes, sum.to_vec()].concat()).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(LearntFile::open(&file).is_ok(), is_fine);
+    }
+}
+
+#[test]
+fn a_learnt_file_that_others_may_write_is_refused() {
+    let parent = tempfile::tempdir().unwrap();
+    let (_, file) = exported(parent.path());
+    for (mode, is_fine) in [(0o600, true), (0o644, true), (0o444, true), (0o664, false), (0o646, false)] {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(LearntFile::open(&file).is_ok(), is_fine, "{mode:o}");
+    }
+}
