@@ -29,7 +29,7 @@ use crate::views::printable;
 const WAITING: usize = 2;
 
 /// Values that take as long to write as two take to be looked at, and as a row takes to be sorted: for the time left.
-const WRITTEN_OF_TWO_EXAMINED: u64 = 7;
+const WRITTEN_OF_TWO_EXAMINED: u64 = 8;
 const VALUES_OF_SORTED_ROW: u64 = 9;
 
 /// An existing table, and its file.
