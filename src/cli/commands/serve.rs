@@ -75,7 +75,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, conflicts_with = "key_file", help_heading = "Serving")]
     open: bool,
 
-    /// Origin whose pages may read, such as https://shell.duckdb.org
+    /// Origin whose pages may read, such as `https://shell.duckdb.org`
     #[arg(long, value_name = "ORIGIN", help_heading = "Serving")]
     cors: Option<String>,
 
