@@ -31,6 +31,7 @@ mod values;
 
 pub use bind::BoundPredicate;
 pub use known::answer::UsedIndex;
+pub use predicate::literal::hexadecimal;
 pub use predicate::{Condition, Error, Literal, Operator, Predicate, Query, SortKey, expression, path};
 pub use selection::SelectedRows;
 pub use selection::{Explained, Selected, Selection, filtered, selectable};

@@ -9,9 +9,11 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderMap};
 use hyper::http::request::Parts;
 use sha2::{Digest, Sha256};
 
-use super::target::{RequestTarget, decoded, encoded};
-use super::walk::{from_hex, hex};
+use super::target::{RequestTarget, decoded};
+use super::walk::hex;
 use crate::calendar;
+use crate::query::hexadecimal;
+use crate::views::page::percent_encoded;
 
 /// The public half of a key: the access key id of S3, and the usual user name.
 pub const KEY_ID: &str = "hepfs";
@@ -189,7 +191,7 @@ impl Signature {
             key_id: key_id.to_owned(),
             scope: scope.to_owned(),
             signed_headers: field(&fields, "SignedHeaders")?,
-            signature: from_hex(&field(&fields, "Signature")?).ok_or(Denied::Malformed("Signature"))?,
+            signature: hexadecimal(field(&fields, "Signature")?.as_bytes()).ok_or(Denied::Malformed("Signature"))?,
             written,
             made,
             holds: holds.map(|holds| holds.ok_or(Denied::Malformed("Expires"))).transpose()?,
@@ -208,7 +210,7 @@ impl Signature {
         let seed = format!("AWS4{}", key.secret).into_bytes();
         let signing = parts.iter().fold(seed, |key, part| mac(&key, part).to_vec());
         // S3 encodes each byte of a path once. Some clients sign a path as they send it.
-        let canonical = encoded(&decoded(&target.raw_path).unwrap_or_default(), b"/");
+        let canonical = percent_encoded(&decoded(&target.raw_path).unwrap_or_default(), b"/");
         let is_right = [canonical, target.raw_path.clone()].iter().any(|path| {
             let hash = hex(&Sha256::digest(self.canonical(request, target, path)));
             let text = format!("{ALGORITHM}\n{}\n{}\n{hash}", self.written, self.scope);
@@ -227,7 +229,7 @@ impl Signature {
     fn canonical(&self, request: &Parts, target: &RequestTarget, path: &str) -> String {
         let parameters = target.parameters.iter().filter(|(name, _)| name != b"X-Amz-Signature");
         let mut parameters: Vec<(String, String)> =
-            parameters.map(|(name, value)| (encoded(name, b""), encoded(value, b""))).collect();
+            parameters.map(|(name, value)| (percent_encoded(name, b""), percent_encoded(value, b""))).collect();
         parameters.sort_unstable();
         let query: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let mut text = format!("{}\n{path}\n{}\n", request.method, query.join("&"));
@@ -278,7 +280,7 @@ mod tests {
         Access { key: Some(key), hosts: Some(vec!["localhost".to_owned()]), cors: None }
     }
 
-    /// 24 May 2013, and so many seconds.
+    /// Some seconds after the beginning of 24 May 2013.
     fn at(seconds: u64) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_369_353_600 + seconds)
     }

@@ -16,10 +16,11 @@ use hyper::{Method, Response, StatusCode};
 use super::ServedTree;
 use super::body::{PiecedBody, blocking};
 use super::failure::RequestError;
-use super::target::{RequestTarget, encoded, escaped};
+use super::target::{RequestTarget, escaped};
 use super::walk::{FoundPath, Names, ServedFile};
 use crate::fs::{EntryKind, NodeRef};
 use crate::source::Interrupt;
+use crate::views::page::percent_encoded;
 
 /// Most names on the page of a directory.
 const MOST_NAMES: usize = 100_000;
@@ -80,7 +81,7 @@ fn elsewhere(target: &RequestTarget, path: &BString) -> Response<PiecedBody> {
     let raw: Vec<&str> = target.raw_path.split('/').filter(|name| !name.is_empty()).collect();
     // What stands before the path, such as a key, stays.
     let before = raw.get(..raw.len().saturating_sub(names)).unwrap_or_default();
-    let below = encoded(path, b"/");
+    let below = percent_encoded(path, b"/");
     let place: Vec<&str> = before.iter().copied().chain([below.as_str()]).filter(|part| !part.is_empty()).collect();
     let mut response = Response::new(PiecedBody::default());
     *response.status_mut() = StatusCode::FOUND;
@@ -106,7 +107,7 @@ fn page(
         }
         let slash = if entry.kind == EntryKind::Directory { "/" } else { "" };
         // A colon before the first slash would be the end of a scheme.
-        let (link, text) = (encoded(&entry.name, b""), escaped(&entry.name.to_str_lossy()));
+        let (link, text) = (percent_encoded(&entry.name, b""), escaped(&entry.name.to_str_lossy()));
         list.push_str(&format!("<li><a href=\"{link}{slash}\">{text}{slash}</a>\n"));
     }
     list.push_str("</ul>\n");

@@ -53,6 +53,9 @@ use crate::source::Interrupt;
 /// Longest wait for a pass, after which a client has to ask again.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The name at the root that WebHDFS takes.
+pub const WEBHDFS: &str = "webhdfs";
+
 /// Headers that pages of another origin may send and see.
 const SENT: &str = "authorization, if-match, if-modified-since, if-none-match, if-range, range, x-amz-content-sha256, \
     x-amz-date, x-amz-security-token";
@@ -112,7 +115,7 @@ impl ServedTree {
         if secret.is_empty() { path.to_owned() } else { path.replace(secret, "KEY") }
     }
 
-    /// Answers a request, whatever it is.
+    /// Answers a request; one that fails, in the words of its protocol.
     async fn answer(self: &Arc<Self>, request: &Parts) -> Response<PiecedBody> {
         let (protocol, answer) = self.answer_or_fail(request).await;
         let mut response = answer.unwrap_or_else(|failure| {
@@ -170,7 +173,7 @@ impl ServedTree {
         let first = target.path.first().map(Vec::as_slice).unwrap_or_default();
         let protocol = if is_signed(&request.headers, &target) || first == self.bucket.as_bytes() {
             Protocol::S3
-        } else if target.path.starts_with(&[b"webhdfs".to_vec(), b"v1".to_vec()]) {
+        } else if target.path.starts_with(&[WEBHDFS.into(), b"v1".to_vec()]) {
             target.path.drain(..2);
             has_key |= self.access.strip(&mut target.path);
             Protocol::WebHdfs

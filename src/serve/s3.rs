@@ -10,11 +10,13 @@ use hyper::{Method, Response};
 
 use super::body::{PiecedBody, blocking};
 use super::failure::RequestError;
-use super::target::{RequestTarget, encoded, escaped};
-use super::walk::{FoundPath, Key, KeyRange, KeyWalk, Names, from_hex, hex};
+use super::target::{RequestTarget, escaped};
+use super::walk::{FoundPath, Key, KeyRange, KeyWalk, Names, hex};
 use super::{ServedTree, files};
 use crate::calendar;
+use crate::query::hexadecimal;
 use crate::source::Interrupt;
+use crate::views::page::percent_encoded;
 
 /// Most keys in an answer.
 const MOST_KEYS: usize = 1000;
@@ -160,7 +162,8 @@ impl List {
         let repeated = target.bytes(repeated.1).map(|bytes| (repeated.0, list.shown(bytes)));
         list.repeated.extend(repeated);
         if let Some(token) = target.parameter("continuation-token").filter(|token| is_second && !token.is_empty()) {
-            list.after = from_hex(&token).ok_or(RequestError::BadRequest("no continuation-token of this server"))?;
+            list.after = hexadecimal(token.as_bytes())
+                .ok_or(RequestError::BadRequest("no continuation-token of this server"))?;
             list.repeated.push(("ContinuationToken", escaped(&token)));
         }
         Ok(list)
@@ -168,7 +171,7 @@ impl List {
 
     /// A key as the answer has it.
     fn shown(&self, key: &[u8]) -> String {
-        if self.is_encoded { encoded(key, b"/") } else { escaped(&key.to_str_lossy()) }
+        if self.is_encoded { percent_encoded(key, b"/") } else { escaped(&key.to_str_lossy()) }
     }
 
     /// Walks, and writes the list.

@@ -1,4 +1,4 @@
-//! The target of a request: path and query, decoded, and how to write them.
+//! The target of a request: path and query, decoded.
 
 use bstr::BString;
 use hyper::Uri;
@@ -80,19 +80,6 @@ pub fn decoded(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Encodes all bytes but letters, digits, `-._~` and those `kept`, as RFC 3986 and S3 have it.
-pub fn encoded(bytes: &[u8], kept: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len());
-    for byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) || kept.contains(byte) {
-            out.push(char::from(*byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
-}
-
 /// A text within HTML or XML. Control characters, which XML does not have, are replaced.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -140,6 +127,5 @@ mod tests {
         assert_eq!(target.parameter("prefix").as_deref(), Some("a b+"));
         assert_eq!(target.parameter("location").as_deref(), Some(""));
         assert_eq!(target.parameter("none"), None);
-        assert_eq!(encoded("a b/é~".as_bytes(), b"/"), "a%20b/%C3%A9~");
     }
 }

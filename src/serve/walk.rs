@@ -250,12 +250,6 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The bytes of hexadecimal digits.
-pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect();
-    digits?.chunks(2).map(|pair| Some(pair.first()? << 4 | pair.get(1)?)).collect()
-}
-
 /// A live file with the bytes of this moment.
 fn live(node: NodeRef, path: BString, interrupt: &Interrupt) -> Result<ServedFile, Error> {
     let mut content = Answer::collect(|answer| node.gather(0, LIVE_LIMIT, answer, interrupt))?;
@@ -269,7 +263,7 @@ fn live(node: NodeRef, path: BString, interrupt: &Interrupt) -> Result<ServedFil
 pub struct KeyRange<'a> {
     /// How keys begin.
     pub prefix: &'a [u8],
-    /// KeyWalk after this one; empty: all.
+    /// Keys after this one; empty: all.
     pub after: &'a [u8],
     /// The end of a common beginning, for which keys are listed as one; empty: each key is listed.
     pub delimiter: &'a [u8],
@@ -291,7 +285,7 @@ pub enum Key {
         /// When its source changed.
         modified: SystemTime,
     },
-    /// KeyWalk that begin so.
+    /// Keys that begin so.
     Common(BString),
 }
 
@@ -341,7 +335,7 @@ impl KeyWalk<'_> {
             (name, kind)
         });
         let mut keys: Vec<_> = keys.filter(|(key, kind)| self.may_matter(key, *kind)).collect();
-        // KeyWalk of files in a directory begin with its key, slash included: so this is the order of all keys.
+        // Keys of files in a directory begin with its key, slash included: so this is the order of all keys.
         keys.sort_unstable_by(|one, other| other.0.cmp(&one.0));
         self.above.push((directory, keys));
     }

@@ -15,7 +15,7 @@ use crate::activity;
 use crate::cli::limits::allow_open_files;
 use crate::cli::options::{FileOptions, ParquetOptions, ReadingOptions, Showing};
 use crate::cli::{Error, place};
-use crate::serve::{Access, AccessKey, HttpServer, KEY_ID, ServedAt, ServedTree};
+use crate::serve::{Access, AccessKey, HttpServer, KEY_ID, ServedAt, ServedTree, WEBHDFS};
 use crate::session::Settings;
 use crate::views::printable;
 
@@ -25,9 +25,6 @@ const SECRET: usize = 20;
 /// Longest secret that a file may give, and the shortest that is no accident.
 const LONGEST_SECRET: u64 = 1024;
 const SHORTEST_SECRET: usize = 16;
-
-/// Names at the root that the protocols take.
-const WEBHDFS: &str = "webhdfs";
 
 /// Serve HDF5 files over HTTP, S3 and WebHDFS, without a mount
 ///

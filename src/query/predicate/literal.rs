@@ -158,7 +158,7 @@ fn nearest_half(text: &str, double: f64) -> f64 {
 }
 
 /// Returns the bytes that hexadecimal digits stand for. `None`: other characters, or an odd number of digits.
-pub(in crate::query) fn hexadecimal(text: &[u8]) -> Option<Vec<u8>> {
+pub fn hexadecimal(text: &[u8]) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         text.iter().map(|byte| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
     let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;

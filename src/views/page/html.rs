@@ -63,7 +63,7 @@ impl Html {
 
     /// Writes a relative link to a file of this name or path; `#` for one longer than any path of the system.
     pub fn link(&mut self, path: &[u8]) -> &mut Self {
-        let link = if path.len() > LONGEST_PATH { "#".to_owned() } else { percent_encoded(path) };
+        let link = if path.len() > LONGEST_PATH { "#".to_owned() } else { percent_encoded(path, b"/") };
         self.text.push_str(&link);
         self
     }
@@ -151,13 +151,14 @@ pub fn escaped(text: &str, most: usize) -> String {
     out
 }
 
-/// A path as a relative link: nothing in it is taken for a scheme, a query, or the end of an attribute.
-fn percent_encoded(path: &[u8]) -> String {
-    let mut out = String::with_capacity(path.len());
-    for byte in path {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => out.push((*byte).into()),
-            other => out.push_str(&format!("%{other:02X}")),
+/// Encodes all bytes but letters, digits, `-._~` and those `kept` (RFC 3986 §2.3). In a link, nothing is then taken for a
+/// scheme, a query, or the end of an attribute.
+pub fn percent_encoded(bytes: &[u8], kept: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for byte in bytes {
+        match byte.is_ascii_alphanumeric() || b"-._~".contains(byte) || kept.contains(byte) {
+            true => out.push(char::from(*byte)),
+            false => out.push_str(&format!("%{byte:02X}")),
         }
     }
     out
@@ -166,6 +167,12 @@ fn percent_encoded(path: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_of_a_link_mean_nothing_else() {
+        assert_eq!(percent_encoded("a b/é~".as_bytes(), b"/"), "a%20b/%C3%A9~");
+        assert_eq!(percent_encoded(b"a/b:c", b""), "a%2Fb%3Ac");
+    }
 
     #[test]
     fn texts_are_escaped_and_cut() {

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::BString;
 
-pub use html::Html;
+pub use html::{Html, percent_encoded};
 
 pub use about::{DESCRIPTIONS, Stored, decoded, format_of, kept_as, stated};
 pub use group::GroupPage;
