@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 
-use super::folders::{self, SocketFolder};
+use super::folders::{SocketFolder, in_first};
 use super::report;
 
 /// Time between two looks at the socket's name.
@@ -113,7 +113,7 @@ impl Shared {
                     return;
                 }
                 state.bound = None;
-                match bind(name) {
+                match in_first(|place| bind(place, name)) {
                     Ok((bound, listener)) => {
                         state.bound = Some(bound);
                         Some(listener)
@@ -160,19 +160,8 @@ impl Shared {
     }
 }
 
-/// Makes a socket of this name in the first folder that can be used.
-fn bind(name: &str) -> io::Result<(Bound, UnixListener)> {
-    let mut last = io::Error::from(ErrorKind::NotFound);
-    for place in folders::places() {
-        match bind_in(place.clone(), name) {
-            Ok(bound) => return Ok(bound),
-            Err(error) => last = io::Error::new(error.kind(), format!("{}: {error}", place.display())),
-        }
-    }
-    Err(last)
-}
-
-fn bind_in(place: PathBuf, name: &str) -> io::Result<(Bound, UnixListener)> {
+/// Makes a socket of this name in a folder.
+fn bind(place: PathBuf, name: &str) -> io::Result<(Bound, UnixListener)> {
     let folder = SocketFolder::own(place)?;
     // Under its name it listens already: one that refuses is taken for left over.
     let hidden = folder.at(&format!(".{name}"));

@@ -83,7 +83,7 @@ impl SocketFolder {
 }
 
 /// Where a process of this user may answer, the best first.
-pub(super) fn places() -> Vec<PathBuf> {
+fn places() -> Vec<PathBuf> {
     let user = geteuid();
     let mut places = Vec::new();
     if let Some(folder) = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_absolute()) {
@@ -101,11 +101,19 @@ pub(super) fn places() -> Vec<PathBuf> {
 /// # Errors
 /// If none can be made.
 pub fn own_folder() -> io::Result<PathBuf> {
+    in_first(|place| Ok(SocketFolder::own(place)?.path))
+}
+
+/// Does something in the first folder of this user where it can be done.
+///
+/// # Errors
+/// That of the last folder.
+pub(super) fn in_first<T>(act: impl Fn(PathBuf) -> io::Result<T>) -> io::Result<T> {
     let mut last = io::Error::from(ErrorKind::NotFound);
     for place in places() {
-        match SocketFolder::own(place) {
-            Ok(folder) => return Ok(folder.path),
-            Err(error) => last = error,
+        match act(place.clone()) {
+            Ok(done) => return Ok(done),
+            Err(error) => last = io::Error::new(error.kind(), format!("{}: {error}", place.display())),
         }
     }
     Err(last)
