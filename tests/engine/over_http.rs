@@ -69,6 +69,11 @@ fn served() -> (RangeServer, String, Vec<u8>) {
     (server, url, content)
 }
 
+/// Stores that ask this server for buckets.
+fn stores_at(server: &RangeServer) -> RemoteStores {
+    RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap()
+}
+
 fn options() -> RemoteOptions {
     RemoteOptions { network_deadline: Duration::from_secs(20), anonymous: true, ..Default::default() }
 }
@@ -207,8 +212,7 @@ fn check(read: &Result<Vec<u8>, Error>, expected: &[u8], outcome: Outcome, words
 fn no_fault_of_a_server_gives_other_bytes() {
     let (server, url, content) = served();
     server.put("bucket/a/b.bin", content.clone());
-    let in_bucket =
-        RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let in_bucket = stores_at(&server);
     let in_bucket = in_bucket.client(Path::new("s3://bucket/a/b.bin"), &Interrupt::new()).unwrap().0;
     let on_web = open(&url);
     for (fault, outcome) in faults(&server) {
@@ -247,7 +251,7 @@ proptest! {
     ) {
         let (server, url, content) = served();
         server.put("bucket/a/b.bin", content.clone());
-        let store = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+        let store = stores_at(&server);
         let address = if is_bucket { "s3://bucket/a/b.bin" } else { &url };
         let object = store.client(Path::new(address), &Interrupt::new()).unwrap().0;
         let range = start..(start + length).min(300_000);
@@ -504,7 +508,7 @@ fn a_list_tells_sizes_and_versions() {
     }
     server.put("bucket/runs/more/x y&z.h5", &b"abc"[..]);
     server.put("bucket/other.h5", &b"abc"[..]);
-    let store = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let store = stores_at(&server);
     let folder = Path::new("s3://bucket/runs/");
     assert!(store.stat(folder).unwrap().kind == SourceKind::Folder && server.log().is_empty());
     let listed = store.list(folder, &Interrupt::new()).unwrap();
@@ -520,7 +524,7 @@ fn a_list_tells_sizes_and_versions() {
     let log = server.log();
     assert!(log.len() == 1 && log[0].range == Some(3..8), "{log:?}");
     // HEAD says the same.
-    let other = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let other = stores_at(&server);
     assert_eq!(other.stat(address).unwrap().identity, listed[17].stat.unwrap().identity);
     assert_eq!(server.log()[0].method, "HEAD");
     // What has not changed is the same list, also after another look.
@@ -554,7 +558,7 @@ fn a_key_that_no_path_can_name_leaves_its_neighbours() {
     for key in UNNAMABLE.iter().map(|(key, _)| *key).chain(["runs/a.h5", "runs/c.h5", &format!("runs/{long}")]) {
         server.put(&format!("bucket/{key}"), &b"abc"[..]);
     }
-    let store = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let store = stores_at(&server);
     let listed = store.list(Path::new("s3://bucket/runs/"), &Interrupt::new()).unwrap();
     let (named, unnamable): (Vec<_>, Vec<_>) = listed.iter().partition(|member| member.stat.is_some());
     assert_eq!(
@@ -571,7 +575,7 @@ fn a_key_that_no_path_can_name_leaves_its_neighbours() {
 fn a_list_without_an_end_is_given_up() {
     let server = RangeServer::start();
     server.put("bucket/runs/a.h5", &b"abc"[..]);
-    let store = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let store = stores_at(&server);
     let folder = Path::new("s3://bucket/runs/");
     server.faults((0..1000).map(|_| Some(Fault::EmptyPage)));
     let error = store.list(folder, &Interrupt::new()).unwrap_err().to_string();
@@ -587,7 +591,7 @@ fn a_list_without_an_end_is_given_up() {
 fn a_bucket_in_another_region_is_found() {
     let server = RangeServer::start();
     server.put("bucket/a.h5", &b"abc"[..]);
-    let store = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let store = stores_at(&server);
     server.faults([Some(Fault::Elsewhere("eu-west-1"))]);
     let object = store.client(Path::new("s3://bucket/a.h5"), &Interrupt::new()).unwrap().0;
     assert_eq!(read(&*object, 0..3).unwrap(), b"abc");
@@ -597,7 +601,7 @@ fn a_bucket_in_another_region_is_found() {
 fn other_providers_are_asked_in_their_ways() {
     let server = RangeServer::start();
     server.put("bucket/runs/a b.h5", &b"abcdef"[..]);
-    let store = RemoteStores::new(RemoteOptions { endpoint: Some(server.endpoint()), ..options() }, &budget()).unwrap();
+    let store = stores_at(&server);
     let addresses = ["s3://bucket/runs/a b.h5", "gs://bucket/runs/a b.h5", "az://bucket@account/runs/a b.h5"];
     let identities: BTreeSet<_> = addresses
         .map(|address| {

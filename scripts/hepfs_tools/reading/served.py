@@ -157,7 +157,7 @@ def boto(served):
     import boto3
     import botocore.config
 
-    config = botocore.config.Config(s3={"addressing_style": "path"})
+    config = botocore.config.Config(s3={"addressing_style": "path"}, signature_version="s3v4")
     store = boto3.client(
         "s3",
         endpoint_url=served.url,
@@ -198,16 +198,8 @@ def boto(served):
             assert error.response["ResponseMetadata"]["HTTPStatusCode"] == status, error
         else:
             raise AssertionError(f"no {status}")
-    signed = boto3.client(
-        "s3",
-        endpoint_url=served.url,
-        aws_access_key_id=KEY_ID,
-        aws_secret_access_key=served.secret,
-        region_name="us-east-1",
-        config=botocore.config.Config(s3={"addressing_style": "path"}, signature_version="s3v4"),
-    )
     key = "my_table/where/energy:gt:5/table.csv"
-    address = signed.generate_presigned_url("get_object", Params={"Bucket": BUCKET, "Key": key}, ExpiresIn=60)
+    address = store.generate_presigned_url("get_object", Params={"Bucket": BUCKET, "Key": key}, ExpiresIn=60)
     with urllib.request.urlopen(address) as answer:
         assert answer.read() == (served.mount / key).read_bytes()
 
