@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     raised: Arc<AtomicBool>,
-    /// What the reader will still want behind the request, as a share of the request; see [`Interrupt::followed_by`].
+    /// How much the reader will still want behind the request, as a share of it; see [`Interrupt::followed_by`].
     /// `None`: unknown.
     followed_by: Option<(u64, u64)>,
 }

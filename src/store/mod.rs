@@ -285,8 +285,8 @@ impl Store {
         &self.collections
     }
 
-    /// Records a request for `bytes` of a dataset of `chunks` chunks, whose last chunk is `last`, and whether its reader
-    /// is known to stop somewhere. Returns whether it comes from a sequential reader.
+    /// Records a request for `bytes` of a dataset of `chunks` chunks, whose last chunk is `last`. Its reader `stops`
+    /// where a column chunk ends, or may go on. Returns whether it comes from a sequential reader.
     pub(crate) fn note_reader(
         &self,
         streams: &RequestStreams,

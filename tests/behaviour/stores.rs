@@ -122,7 +122,7 @@ fn a_full_disk_costs_requests_alone() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");
     fs::create_dir(&cache).unwrap();
-    // A file system of 40 KiB, which nobody else sees.
+    // A file system of 40 KiB, which no other process sees.
     let script = "cache=$1; shift; mount -t tmpfs -o size=40k,mode=700 full \"$cache\" || exit 77; \
                   \"$0\" \"$@\" --cache-folder \"$cache\"; code=$?; ls -A \"$cache\" >&2; exit $code";
     let is_root = rustix::process::geteuid().is_root();

@@ -1,4 +1,4 @@
-//! `hepfs serve`, as a process that ends whatever happens, and a client that sends just what it is given.
+//! `hepfs serve` as a process that ends with its test, and a client that sends just what it is given.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -377,12 +377,12 @@ impl Inner {
     /// answer of before serves on.
     fn look_if_due(&self, address: &Path) -> io::Result<()> {
         let mut known = self.known.lock();
-        let Some(due) = known.get_mut(address).filter(|known| known.due <= Instant::now()) else { return Ok(()) };
+        let Some(entry) = known.get_mut(address).filter(|entry| entry.due <= Instant::now()) else { return Ok(()) };
         let Some(interrupt) = StatMemo::patience() else { return Ok(()) };
-        if !self.is_due(&mut due.due) {
+        if !self.is_due(&mut entry.due) {
             return Ok(());
         }
-        let (object, folder) = (due.object.clone(), due.folder.clone());
+        let (object, folder) = (entry.object.clone(), entry.folder.clone());
         drop(known);
         let Some(inner) = self.me.upgrade() else { return Ok(()) };
         let (runtime, address) = (runtime::handle()?, address.to_owned());

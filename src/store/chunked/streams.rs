@@ -98,10 +98,11 @@ impl RequestStreams {
 
     /// The chunks to decode next for a sequential reader whose request ended at byte `end`, in the chunk `last`: about
     /// `window` of them, up to a multiple of `grain`. The request must have been recorded. The start of a full scan
-    /// looks like a read of one row group, so this never runs further ahead than the reader has read. Nor does it pass
-    /// the chunk `until`, where the reader may stop ([`Interrupt::end_of_reader`](crate::source::Interrupt)), by more
-    /// than a small part of what the reader has read, since another one may go on from there, in another process. A
-    /// reader that has passed such a place within one request stops nowhere.
+    /// looks like a read of one row group, so this never runs further ahead than the reader has read.
+    ///
+    /// At the chunk `until` the reader may stop ([`Interrupt::end_of_reader`](crate::source::Interrupt)), and another
+    /// process may go on. So of long columns alone a few chunks behind it are decoded, and of short ones none. A reader
+    /// that has passed such a place within one request stops nowhere.
     pub fn schedule(&self, end: u64, last: u64, (window, grain): (u64, u64), until: u64) -> Scheduled {
         let mut streams = self.0.lock();
         let Some(stream) = streams.iter_mut().find(|stream| stream.is_sequential_at(end)) else {

@@ -1,4 +1,4 @@
-//! What was learnt of some sources, in one file that travels to other hosts (`hepfs prepare --export`).
+//! Results about some sources, in one file that travels to other hosts (`hepfs prepare --export`).
 //!
 //! It holds entries of a cache folder, as they are there. Numbers are little-endian:
 //!
@@ -65,7 +65,7 @@ pub enum LearntError {
 pub struct LearntFile {
     file: Source,
     sources: Vec<Learnt>,
-    /// Sources of this process that were compared, with the position of what is known of each.
+    /// Sources of this process that were compared, with the position of each in `sources`.
     compared: Mutex<HashMap<Identity, Option<usize>>>,
 }
 
@@ -239,7 +239,7 @@ pub struct LearntWriter {
     sources: HashMap<Identity, Option<[u8; 32]>>,
 }
 
-/// What a [`LearntWriter`] has written.
+/// Counts what a [`LearntWriter`] has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WrittenEntries {
     /// Number of entries, without hashes of files.

@@ -19,7 +19,7 @@ struct Stream {
     end: u64,
     /// Number of consecutive blocks read.
     run: usize,
-    /// Whether one of its requests went over the end of what readers read together.
+    /// Whether one of its requests went over the end of a part that others read as a whole.
     passes: bool,
 }
 
@@ -32,13 +32,13 @@ pub(in crate::views) struct ReadAhead {
     pub since: u64,
     /// Number of blocks that the reader has read in order.
     pub run: usize,
-    /// Whether the reader is known to pass the end of what others read together, such as a row group.
+    /// Whether the reader is known to pass the end of a part that others read as a whole, such as a row group.
     pub passes: bool,
 }
 
 impl BlockReaders {
-    /// Records a read of a block of `length` bytes at `start`, by a request that `passes` an end of what readers read
-    /// together, or not. At the first read in a block that follows its reader's last one, returns how much to render
+    /// Records a read of a block of `length` bytes at `start`. Its request `passes` the end of a part that others read
+    /// as a whole, or not. At the first read in a block that follows its reader's last one, returns how much to render
     /// ahead.
     pub fn touch(&mut self, start: u64, length: u64, passes: bool) -> Option<ReadAhead> {
         let end = start.saturating_add(length);
