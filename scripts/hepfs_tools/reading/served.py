@@ -2,8 +2,8 @@
 
     python -m hepfs_tools.reading.served MOUNT URL SECRET READER...
 
-READER is a name of the table below. Each reads the table that the mount has at `my_table`, by the software's own way
-over a network. Exit status 1, with a line for each, where anything differs.
+READER is a name of the tables below; without one, all of `READERS` read. Each reads the table that the mount has at
+`my_table`, by the software's own way over a network. Exit status 1, with a line for each, where anything differs.
 """
 
 import json
@@ -22,10 +22,10 @@ CSV = "my_table/table.csv"
 
 
 class Served:
-    """A server, and the mount that it is compared with."""
+    """A server, and the mount that it is compared with; `pages` are of the origin that the server allows."""
 
-    def __init__(self, mount, url, secret):
-        self.mount, self.url, self.secret = Path(mount), url, secret
+    def __init__(self, mount, url, secret, pages=None):
+        self.mount, self.url, self.secret, self.pages = Path(mount), url, secret, pages
         self.endpoint = url.split("://")[1]
         self.with_key = f"{url}/~{secret}"
 
@@ -38,6 +38,15 @@ class Served:
     def is_same(self, table):
         """Compares a table of pyarrow."""
         expected = self.native()
+        assert table.cast(expected.schema).equals(expected), f"{table} instead of {expected}"
+
+    def are_energies_over_100(self, table):
+        """Compares a table of one column, whose rows an engine has chosen."""
+        import pyarrow.compute
+
+        energies = self.native().select(["energy"])
+        expected = energies.filter(pyarrow.compute.greater(energies["energy"], 100))
+        assert 0 < expected.num_rows < energies.num_rows, energies
         assert table.cast(expected.schema).equals(expected), f"{table} instead of {expected}"
 
     def is_same_size(self, name, size):
@@ -226,6 +235,32 @@ def duckdb_httpfs(served):
     assert base.execute(f"select count(*) from read_csv('s3://{BUCKET}/{chosen}')").fetchall() == count
 
 
+def duckdb_wasm(served):
+    import duckdb
+    import pyarrow.ipc
+
+    assert served.pages, "a page has an origin that the server allows: `cargo xtask check serve duckdb-wasm`"
+
+    def ask(package, name, *host):
+        file, requests = served.pages.ask(package, f"select * from '{served.with_key}/{name}'", *host)
+        of_file = [one for one in requests if one["url"].endswith(name) and one["method"] == "GET"]
+        return pyarrow.ipc.open_file(file).read_all(), of_file
+
+    table, requests = ask("duckdb-wasm-with-parquet", TABLE)
+    served.is_same(table)
+    assert requests and all(one["range"] and one["status"] == 206 for one in requests), requests
+    table, _ = ask("duckdb-wasm-latest", CSV)
+    expected = duckdb.sql(f"select * from '{served.mount / CSV}'").fetch_arrow_table()
+    assert table.cast(expected.schema).equals(expected), f"{table} instead of {expected}"
+    # By another name, the same pages are of another origin.
+    try:
+        ask("duckdb-wasm-with-parquet", TABLE, "localhost")
+    except RuntimeError as error:
+        assert "NetworkError" in str(error), error
+    else:
+        raise AssertionError("a page of another origin reads")
+
+
 def aws_cli(served):
     environment = dict(
         os.environ, AWS_ACCESS_KEY_ID=KEY_ID, AWS_SECRET_ACCESS_KEY=served.secret, AWS_DEFAULT_REGION="us-east-1"
@@ -265,6 +300,25 @@ def spark_webhdfs(served):
     assert abs(total - sum(values)) <= 1e-9 * abs(total), (total, sum(values))
 
 
+def daft_s3(served):
+    import daft
+
+    store = daft.io.S3Config(
+        endpoint_url=served.url,
+        key_id=KEY_ID,
+        access_key=served.secret,
+        region_name="us-east-1",
+        use_ssl=False,
+        force_virtual_addressing=False,
+    )
+    config = daft.io.IOConfig(s3=store)
+    served.is_same(daft.read_parquet(os.fspath(served.mount / TABLE)).to_arrow())
+    for name in (TABLE, "my_table/*.parquet"):
+        served.is_same(daft.read_parquet(f"s3://{BUCKET}/{name}", io_config=config).to_arrow())
+    chosen = daft.read_parquet(f"s3://{BUCKET}/{TABLE}", io_config=config).where(daft.col("energy") > 100)
+    served.are_energies_over_100(chosen.select("energy").to_arrow())
+
+
 READERS = {
     "pyarrow S3": pyarrow_s3,
     "polars S3": polars_s3,
@@ -274,18 +328,21 @@ READERS = {
     "fsspec WebHDFS": fsspec_webhdfs,
     "boto3": boto,
     "DuckDB": duckdb_httpfs,
+    "duckdb-wasm": duckdb_wasm,
     "aws": aws_cli,
     "rclone": rclone,
     "Spark WebHDFS": spark_webhdfs,
 }
+# Those that want the extra `distributed`.
+DISTRIBUTED = {"daft": daft_s3}
 
 
-def main(mount, url, secret, *names):
-    served = Served(mount, url, secret)
+def main(mount, url, secret, *names, pages=None):
+    served = Served(mount, url, secret, pages)
     wrong = 0
     for name in names or READERS:
         try:
-            READERS[name](served)
+            (READERS | DISTRIBUTED)[name](served)
         except Exception:
             wrong += 1
             print(f"{name}: {traceback.format_exc()}")
