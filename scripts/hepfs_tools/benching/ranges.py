@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 
 class Server:
-    """Answers ranges of the files below a folder, late and no faster than its bandwidth. `/reset` and `/stats` count."""
+    """Answers ranges of files below a folder, late and no faster than its bandwidth. `/reset` and `/stats` count."""
 
     def __init__(self, folder, delay, rate):
         self.folder, self.delay, self.rate = folder, delay, rate
