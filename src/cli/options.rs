@@ -16,6 +16,7 @@ use crate::dialects::{Dialects, Tables};
 use crate::h5;
 use crate::indexes::Trust;
 use crate::session::{Formats, Session, Settings};
+use crate::source;
 use crate::store::{self, Decoder, LearntFile, NanPolicy, Store};
 use crate::table::Table;
 use crate::views::printable;
@@ -79,10 +80,10 @@ pub(super) struct ReadingOptions {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", help_heading = "Keeping")]
     pub cache_folder_size: u64,
 
-    /// File that `hepfs prepare --export` wrote, here or on another host. What it has of these very sources counts
-    /// before the cache folder, so that all mounts with it show the same; elsewhere, a local source is read whole once,
-    /// to compare its hash
-    #[arg(long, value_name = "FILE", help_heading = "Keeping")]
+    /// File that `hepfs prepare --export` wrote, here or on another host, or the address of one in a store. What it has
+    /// of these very sources counts before the cache folder, so that all mounts with it show the same; elsewhere, a
+    /// local source is read whole once, to compare its hash
+    #[arg(long, value_name = "FILE|URL", help_heading = "Keeping")]
     pub learnt: Option<PathBuf>,
 
     #[command(flatten)]
@@ -300,15 +301,16 @@ impl ReadingOptions {
             kept_size: self.cache_folder_size,
             ..defaults
         });
+        let opener = self.objects.opener(&store)?;
         if let Some(path) = &self.learnt {
-            match LearntFile::open(path) {
+            match LearntFile::open(path, &opener) {
                 Ok(file) => store.kept().learn_from(file),
                 Err(error) => tracing::warn!("--learnt {error}; nothing is taken from it"),
             }
         }
         let settings = Settings {
             dialects: Dialects::new(self.tables, self.grids),
-            opener: self.objects.opener(&store)?,
+            opener,
             verifies_objects: self.objects.verify,
             ..settings
         };
@@ -371,7 +373,7 @@ impl ReadingOptions {
         if let Some(file) = &self.learnt {
             arguments.push("--learnt".into());
             // The background process runs in another folder.
-            arguments.push(std::path::absolute(file).unwrap_or_else(|_| file.clone()).into());
+            arguments.push(source::absolute(file).unwrap_or_else(|_| file.clone()).into());
         }
         arguments.extend(self.objects.arguments());
         arguments

@@ -131,9 +131,25 @@ fn an_object_is_known_by_its_address_and_version() {
     let prepared = hepfs(["prepare", "--cache-folder", &place.cache(), &url, "--export", learnt]);
     assert!(prepared.status.success(), "{}", String::from_utf8_lossy(&prepared.stderr));
     let mounted = Mounted::new(&[Path::new(&url)], &["--learnt", learnt]);
-    assert!(mounted.read(FILES[1]) == place.mount(&[]).read(FILES[1]));
+    let here = place.mount(&[]);
+    assert!(mounted.read(FILES[1]) == here.read(FILES[1]));
     let counted = stats(&mounted);
     assert_eq!((counted["passes"], counted["catalogue_asked"]), (0, 0));
+    drop(mounted);
+    // The learnt file is an object as well; its address has a secret, which only the store sees.
+    server.put("run.learnt", fs::read(learnt).unwrap());
+    let option = format!("--learnt={}?sig=SECRET", server.url("run.learnt"));
+    let mounted = Mounted::new(&[Path::new(&url)], &[&option]);
+    assert!(mounted.read(FILES[1]) == here.read(FILES[1]));
+    let counted = stats(&mounted);
+    assert_eq!((counted["passes"], counted["catalogue_asked"]), (0, 0));
+    let arguments = fs::read(format!("/proc/{}/cmdline", mounted.daemon())).unwrap();
+    assert!(!String::from_utf8_lossy(&arguments).contains("SECRET"));
+    drop(mounted);
+    let option = format!("--learnt={}", server.url("none.learnt"));
+    let mounted = Mounted::new(&[Path::new(&url)], &[&option]);
+    assert!(mounted.log().contains("none.learnt"), "{}", mounted.log());
+    assert_nothing_is_taken(&mounted);
     drop(mounted);
     // Another version, of the same bytes.
     server.put("run.h5", fs::read(place.source()).unwrap());

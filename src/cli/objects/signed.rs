@@ -30,8 +30,9 @@ pub(in crate::cli) fn hide(words: &mut [OsString]) -> Result<(), Error> {
         hide_one(OsStr::from_bytes(line))?;
     }
     for word in words {
-        if let Some(shown) = hide_one(word)? {
-            *word = shown;
+        let (option, value) = word.as_bytes().split_at(value(word.as_bytes()));
+        if let Some(shown) = hide_one(OsStr::from_bytes(value))? {
+            *word = OsString::from_vec([option, shown.as_bytes()].concat());
         }
     }
     Ok(())
@@ -54,6 +55,11 @@ pub(in crate::cli) fn hand_on(command: &mut Command) {
 /// Keeps them from a program that is not this one.
 pub(in crate::cli) fn withhold(command: &mut Command) {
     command.env_remove(VARIABLE);
+}
+
+/// Where the value of `--option=value` begins; of any other word, its start.
+fn value(word: &[u8]) -> usize {
+    word.strip_prefix(b"--").and_then(|option| option.find_byte(b'=')).map_or(0, |equals| equals + 3)
 }
 
 /// Takes the secrets out of an address with a path in it. `None`: it has no secrets.
@@ -113,6 +119,7 @@ mod tests {
             let expected = Parts { shown: shown.into(), whole: whole.as_bytes(), path: path.as_bytes() };
             assert_eq!(parts(word.as_bytes()), Some(expected), "{word}");
         }
+        assert_eq!(["--learnt=https://h", "--learnt", "a=b", "--=x"].map(|word| value(word.as_bytes())), [9, 0, 0, 3]);
         for word in ["https://h/a@b.h5:t", "s3://bucket/a?b.h5", "a.h5?b", "energy > 5", "https://h"] {
             assert_eq!(parts(word.as_bytes()), None, "{word}");
         }

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{KeptFolder, decode, encode, key, parts};
-use crate::source::{self, Identity, Interrupt, Source};
+use crate::source::{self, Identity, Interrupt, Opener, Source};
 
 const MAGIC: &[u8; 8] = b"hepfs\0L1";
 
@@ -79,12 +79,13 @@ struct Learnt {
 }
 
 impl LearntFile {
-    /// Opens a file, checks all of it, and lists its entries.
+    /// Opens a file, or the object at an address, checks all of it, and lists its entries. An object is trusted as the
+    /// store is that has it: only a local file has an owner.
     ///
     /// # Errors
     /// See [`LearntError`].
-    pub fn open(path: &Path) -> Result<Self, LearntError> {
-        let file = Source::open(path)?;
+    pub fn open(path: &Path, opener: &Opener) -> Result<Self, LearntError> {
+        let file = opener.open(path, &Interrupt::new())?;
         let described = file.descriptor().map(rustix::fs::fstat).transpose();
         let described = described.map_err(|error| source::Error::Io { path: path.to_owned(), error: error.into() })?;
         if let Some(stat) = described {

@@ -4,7 +4,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::*;
-use crate::source::SourceState;
+use crate::source::{Opener, SourceState};
 
 fn identity(inode: u64) -> Identity {
     file(1, inode, (4, 5), (6, 7))
@@ -317,10 +317,14 @@ fn exported(parent: &Path) -> (Source, PathBuf) {
     (source, file)
 }
 
+fn opened(file: &Path) -> Result<LearntFile, LearntError> {
+    LearntFile::open(file, &Opener::default())
+}
+
 /// A folder that keeps nothing, with a learnt file.
 fn learning(file: &Path) -> KeptFolder {
     let kept = KeptFolder::none();
-    kept.learn_from(LearntFile::open(file).unwrap());
+    kept.learn_from(opened(file).unwrap());
     kept
 }
 
@@ -356,9 +360,9 @@ fn a_damaged_learnt_file_is_refused_whichever_byte_it_is() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (at % 8);
         std::fs::write(&file, bytes).unwrap();
-        assert!(LearntFile::open(&file).is_err(), "{at}");
+        assert!(opened(&file).is_err(), "{at}");
         std::fs::write(&file, &whole[..at]).unwrap();
-        assert!(LearntFile::open(&file).is_err(), "{at} bytes");
+        assert!(opened(&file).is_err(), "{at} bytes");
     }
 }
 
@@ -383,7 +387,7 @@ fn lengths_in_a_learnt_file_are_bounded_by_the_file() {
         let bytes = [b"hepfs\0L1", &entries[..]].concat();
         let sum = xxh3_64(&bytes).to_le_bytes();
         std::fs::write(&file, [bytes, sum.to_vec()].concat()).unwrap();
-        assert!(LearntFile::open(&file).is_err(), "{entries:?}");
+        assert!(opened(&file).is_err(), "{entries:?}");
     }
     // An entry of another version, and one that is whole.
     let other = postcard::to_stdvec(&("0.0.0", identity(1), "index")).unwrap();
@@ -392,7 +396,7 @@ fn lengths_in_a_learnt_file_are_bounded_by_the_file() {
         let sum = xxh3_64(&bytes).to_le_bytes();
         std::fs::write(&file, [bytes, sum.to_vec()].concat()).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(LearntFile::open(&file).is_ok(), is_fine);
+        assert_eq!(opened(&file).is_ok(), is_fine);
     }
 }
 
@@ -402,6 +406,6 @@ fn a_learnt_file_that_others_may_write_is_refused() {
     let (_, file) = exported(parent.path());
     for (mode, is_fine) in [(0o600, true), (0o644, true), (0o444, true), (0o664, false), (0o646, false)] {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-        assert_eq!(LearntFile::open(&file).is_ok(), is_fine, "{mode:o}");
+        assert_eq!(opened(&file).is_ok(), is_fine, "{mode:o}");
     }
 }
