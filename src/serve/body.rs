@@ -15,8 +15,10 @@ use super::failure::RequestError;
 use super::walk::ServedFile;
 use crate::source::Interrupt;
 
-/// Most bytes of a body in one piece.
-pub const PIECE: usize = 256 << 10;
+/// Most bytes of a body in one piece. Each piece passes between threads twice, so few large ones are faster; small ones
+/// leave more clients their share.
+const PIECE: usize = 256 << 10;
+const LARGE_PIECE: usize = 1 << 20;
 
 /// Most bytes of pieces that are read, wait, or are on their way to clients.
 const MEMORY: usize = 64 << 20;
@@ -155,7 +157,8 @@ impl PiecedBody {
 /// Reads the first piece of a range.
 async fn piece(room: &Arc<Resources>, file: &Arc<ServedFile>, range: &Range<u64>) -> Result<Bytes, RequestError> {
     let (offset, left) = (range.start, range.end - range.start);
-    let length = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
+    let most = if room.memory.available_permits() > MEMORY / 4 * 3 { LARGE_PIECE } else { PIECE };
+    let length = usize::try_from(left).map_or(most, |left| left.min(most));
     let counted = room.memory.clone().acquire_many_owned(length as u32).await.map_err(|_| RequestError::Broken)?;
     let file = file.clone();
     let bytes = blocking(&room.reading, move |interrupt| file.read(offset, length, interrupt)).await??;
