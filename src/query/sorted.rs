@@ -4,6 +4,7 @@
 //! reads the values of the wanted rows once, in the order of the file, and holds them. Keys and values must each fit
 //! into half of the memory budget, or the request is refused.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -45,6 +46,9 @@ const STEPS_OF_WRITING: u64 = 9;
 /// Steps of reading and of holding a text, where a number has 1 of each.
 const READING_TEXT: u64 = 3;
 const HOLDING_TEXT: u64 = 15;
+
+/// Number of values to put into order at once.
+const TAKEN_AT_ONCE: usize = 1 << 20;
 
 /// About how many bytes of values to read at once.
 const BYTES_AT_ONCE: u64 = 16 << 20;
@@ -218,15 +222,19 @@ pub fn held(
     store: &Store,
     (steps, interrupt): (&Steps, &Interrupt),
 ) -> Result<Table, Error> {
-    let is_all = places.len() as u64 == table.rows;
-    let mut sorted: Vec<u64> = if is_all { (0..table.rows).collect() } else { places.to_vec() };
-    sorted.sort_unstable();
     // Positions in the result become positions among the rows as read.
-    let ranks: UInt64Array = if is_all {
-        places.iter().copied().collect()
+    let (sorted, ranks) = if places.len() as u64 == table.rows {
+        ((0..table.rows).collect(), places.to_vec())
     } else {
-        places.iter().map(|place| sorted.partition_point(|before| before < place) as u64).collect()
+        let mut wanted: Vec<(u64, usize)> = places.iter().copied().zip(0..).collect();
+        wanted.sort_unstable();
+        let mut ranks = vec![0; wanted.len()];
+        for ((_, at), rank) in wanted.iter().zip(0..) {
+            ranks[*at] = rank;
+        }
+        (wanted.into_iter().map(|(place, _)| place).collect::<Vec<u64>>(), ranks)
     };
+    let ranks = UInt64Array::from(ranks);
     let path = table.path.clone();
     let mut bytes = 0;
     for column in &mut table.columns {
@@ -296,16 +304,44 @@ fn gathered(
         let before = std::mem::replace(&mut read, (reading as f64 * (end as f64 / rows.len().max(1) as f64)) as u64);
         steps.add(read - before);
     }
-    let held = match parts.as_slice() {
-        [] => rows.array(0..0, interrupt)?,
-        parts => {
-            let all = joined(parts, interrupt).map_err(failed)?;
-            arrow_select::take::take(all.as_ref(), ranks, None).map_err(failed)?
-        }
+    let held = if parts.is_empty() {
+        steps.add(all);
+        rows.array(0..0, interrupt)?
+    } else {
+        let as_read = joined(&parts, interrupt).map_err(failed)?;
+        drop(parts);
+        let left = u128::from(all.saturating_sub(read));
+        let of_first = |rows: usize| (left * rows as u128 / ranks.len().max(1) as u128) as u64;
+        let moved = |rows: Range<usize>| steps.add(of_first(rows.end) - of_first(rows.start));
+        taken(&column.path, as_read, ranks, moved, interrupt)?
     };
-    steps.add(all.saturating_sub(read));
     let hints = Hints { stored: false, ..rows.hints().clone() };
     Ok(Arc::new(HeldRows::new(held, rows.nullable(), hints)))
+}
+
+/// Returns the values at `ranks`, taken on all cores, and reports which of these rows are done.
+fn taken(
+    path: &str,
+    array: ArrayRef,
+    ranks: &UInt64Array,
+    done: impl Fn(Range<usize>) + Sync,
+    interrupt: &Interrupt,
+) -> Result<ArrayRef, Error> {
+    let failed = |error: ArrowError| Error::unsupported(path, error);
+    let pieces = ranks.len().div_ceil(TAKEN_AT_ONCE);
+    let taken = Mutex::new(vec![None; pieces]);
+    for_each_part(pieces as u64, interrupt, |piece| {
+        let start = piece as usize * TAKEN_AT_ONCE;
+        let rows = start..ranks.len().min(start + TAKEN_AT_ONCE);
+        let part = arrow_select::take::take(array.as_ref(), &ranks.slice(start, rows.len()), None).map_err(failed)?;
+        if let Some(place) = taken.lock().get_mut(piece as usize) {
+            *place = Some(part);
+        }
+        done(rows);
+        Ok::<_, Error>(())
+    })?;
+    drop(array);
+    joined(&taken.into_inner().into_iter().flatten().collect::<Vec<_>>(), interrupt).map_err(failed)
 }
 
 /// Makes both zeros equal, and all NaN.
@@ -438,6 +474,10 @@ impl Sorter {
             })?;
             std::mem::swap(&mut positions, &mut merged);
             length = length.saturating_mul(2);
+        }
+        // Where no key was cut, each lies at its place; a look at it would be one at memory far away.
+        if self.most.is_none() {
+            return Ok(positions.iter().map(|position| position.at as u64).collect());
         }
         Ok(positions.iter().filter_map(|position| self.places.get(position.at).copied()).collect())
     }
