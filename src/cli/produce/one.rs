@@ -32,6 +32,9 @@ const WAITING: usize = 2;
 const WRITTEN_OF_TWO_EXAMINED: u64 = 8;
 const VALUES_OF_SORTED_ROW: u64 = 9;
 
+/// Of this many written values, the end of a table takes the time of one more: the last chunks, the disk.
+const WRITTEN_OF_ONE_AT_END: u64 = 20;
+
 /// An existing table, and its file.
 type There = (Arc<store::File>, Arc<known::Table>);
 
@@ -397,6 +400,8 @@ impl One<'_> {
             table.encoders(self.job.running.memory / 4).into_iter().map(|encoder| Mutex::new(Some(encoder))).collect();
         let encoded: Vec<_> = encoders.iter().map(|_| Mutex::new(Encoded::default())).collect();
         self.begin("writing", encoders.len());
+        let values = self.rows().saturating_mul(encoders.len() as u64);
+        self.production.watched.expect_later(values / WRITTEN_OF_ONE_AT_END);
         let fitting = self.job.running.memory / 8 / table.longest_chunk().max(1);
         let (sender, receiver) = crossbeam_channel::bounded((fitting as usize).clamp(1, WAITING * cores()));
         let outcome = std::thread::scope(|scope| {
