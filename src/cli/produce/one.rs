@@ -33,7 +33,7 @@ const WRITTEN_OF_TWO_EXAMINED: u64 = 8;
 const VALUES_OF_SORTED_ROW: u64 = 9;
 
 /// Of this many written values, the end of a table takes the time of one more: the last chunks, the disk.
-const WRITTEN_OF_ONE_AT_END: u64 = 20;
+const WRITTEN_OF_ONE_AT_END: u64 = 10;
 
 /// An existing table, and its file.
 type There = (Arc<store::File>, Arc<known::Table>);
@@ -177,15 +177,20 @@ impl One<'_> {
     /// Number of values still to write, and to sort, which counts as writing more.
     fn written_later(&self) -> u64 {
         let sorting = if self.is_to_sort() { VALUES_OF_SORTED_ROW } else { 0 };
-        self.rows().saturating_mul(sorting.saturating_add(self.inputs.fields.len() as u64))
+        self.rows().saturating_mul(sorting).saturating_add(self.written())
+    }
+
+    /// Number of values to write, its end included.
+    fn written(&self) -> u64 {
+        let values = self.rows().saturating_mul(self.inputs.fields.len() as u64);
+        values.saturating_add(values / WRITTEN_OF_ONE_AT_END)
     }
 
     /// Sorts the rows, if requested.
     fn sort(&self, target: &TargetFile<'_>) -> Result<(), Error> {
         let Some(by) = self.job.sort_by.filter(|_| self.is_to_sort()) else { return Ok(()) };
         self.production.step("sorting", Unit::Rows, self.rows());
-        let writing = self.rows().saturating_mul(self.inputs.fields.len() as u64);
-        self.production.watched.expect_later(writing / VALUES_OF_SORTED_ROW);
+        self.production.watched.expect_later(self.written() / VALUES_OF_SORTED_ROW);
         let folder = target.file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let Watched { done, interrupt, .. } = &self.production.watched;
         let sorted =
@@ -400,8 +405,8 @@ impl One<'_> {
             table.encoders(self.job.running.memory / 4).into_iter().map(|encoder| Mutex::new(Some(encoder))).collect();
         let encoded: Vec<_> = encoders.iter().map(|_| Mutex::new(Encoded::default())).collect();
         self.begin("writing", encoders.len());
-        let values = self.rows().saturating_mul(encoders.len() as u64);
-        self.production.watched.expect_later(values / WRITTEN_OF_ONE_AT_END);
+        let values = self.rows().saturating_mul(self.inputs.fields.len() as u64);
+        self.production.watched.expect_later(self.written() - values);
         let fitting = self.job.running.memory / 8 / table.longest_chunk().max(1);
         let (sender, receiver) = crossbeam_channel::bounded((fitting as usize).clamp(1, WAITING * cores()));
         let outcome = std::thread::scope(|scope| {
