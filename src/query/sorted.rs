@@ -552,6 +552,7 @@ impl Rows for FirstRows {
 #[cfg(test)]
 mod tests {
     use arrow_array::Int64Array;
+    use arrow_array::types::Int64Type;
 
     use super::*;
     use crate::store::rows::in_memory::{FACTS, MemoryRows, changed, with_facts};
@@ -591,6 +592,23 @@ mod tests {
             }
             let places = sorter.finish((&Steps::default(), &Interrupt::new())).unwrap();
             assert!(places.iter().eq(expected.iter().take(most as usize)), "{most}");
+        }
+    }
+
+    #[test]
+    fn values_are_put_into_order_piece_by_piece() {
+        for rows in [1, TAKEN_AT_ONCE, 2 * TAKEN_AT_ONCE + 3] {
+            let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows as i64));
+            let ranks: UInt64Array = (0..rows as u64).rev().collect();
+            let pieces = Mutex::new(Vec::new());
+            let done = |rows: Range<usize>| pieces.lock().push((rows.start, rows.end));
+            let taken = taken("/t/x", values, &ranks, done, &Interrupt::new()).unwrap();
+            assert!(taken.as_primitive::<Int64Type>().values().iter().copied().eq((0..rows as i64).rev()));
+            let mut pieces = pieces.into_inner();
+            pieces.sort_unstable();
+            let ends = (1..).map(|piece| rows.min(piece * TAKEN_AT_ONCE));
+            let expected: Vec<_> = (0..rows).step_by(TAKEN_AT_ONCE).zip(ends).collect();
+            assert_eq!(pieces, expected);
         }
     }
 
