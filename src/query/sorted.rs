@@ -310,30 +310,35 @@ fn gathered(
     } else {
         let as_read = joined(&parts, interrupt).map_err(failed)?;
         drop(parts);
-        let left = u128::from(all.saturating_sub(read));
-        let of_first = |rows: usize| (left * rows as u128 / ranks.len().max(1) as u128) as u64;
-        let moved = |rows: Range<usize>| steps.add(of_first(rows.end) - of_first(rows.start));
-        taken(&column.path, as_read, ranks, moved, interrupt)?
+        let left = all.saturating_sub(read);
+        taken(&column.path, as_read, ranks, interrupt, |rows| {
+            steps.add(share(left, rows.end, ranks.len()) - share(left, rows.start, ranks.len()));
+        })?
     };
     let hints = Hints { stored: false, ..rows.hints().clone() };
     Ok(Arc::new(HeldRows::new(held, rows.nullable(), hints)))
 }
 
-/// Returns the values at `ranks`, taken on all cores, and reports which of these rows are done.
+/// Returns the share of `steps` that the first `done` of `all` rows have.
+fn share(steps: u64, done: usize, all: usize) -> u64 {
+    (u128::from(steps) * done as u128 / all.max(1) as u128) as u64
+}
+
+/// Takes the values at `ranks` from an array, piece by piece on all cores. `done` learns which ranks were taken.
 fn taken(
     path: &str,
     array: ArrayRef,
     ranks: &UInt64Array,
-    done: impl Fn(Range<usize>) + Sync,
     interrupt: &Interrupt,
+    done: impl Fn(Range<usize>) + Sync,
 ) -> Result<ArrayRef, Error> {
-    let failed = |error: ArrowError| Error::unsupported(path, error);
     let pieces = ranks.len().div_ceil(TAKEN_AT_ONCE);
     let taken = Mutex::new(vec![None; pieces]);
     for_each_part(pieces as u64, interrupt, |piece| {
         let start = piece as usize * TAKEN_AT_ONCE;
         let rows = start..ranks.len().min(start + TAKEN_AT_ONCE);
-        let part = arrow_select::take::take(array.as_ref(), &ranks.slice(start, rows.len()), None).map_err(failed)?;
+        let part = arrow_select::take::take(array.as_ref(), &ranks.slice(start, rows.len()), None);
+        let part = part.map_err(|error| Error::unsupported(path, error))?;
         if let Some(place) = taken.lock().get_mut(piece as usize) {
             *place = Some(part);
         }
@@ -341,7 +346,8 @@ fn taken(
         Ok::<_, Error>(())
     })?;
     drop(array);
-    joined(&taken.into_inner().into_iter().flatten().collect::<Vec<_>>(), interrupt).map_err(failed)
+    let taken: Vec<ArrayRef> = taken.into_inner().into_iter().flatten().collect();
+    joined(&taken, interrupt).map_err(|error| Error::unsupported(path, error))
 }
 
 /// Makes both zeros equal, and all NaN.
@@ -475,7 +481,7 @@ impl Sorter {
             std::mem::swap(&mut positions, &mut merged);
             length = length.saturating_mul(2);
         }
-        // Where no key was cut, each lies at its place; a look at it would be one at memory far away.
+        // Without a limit no key was cut, so the position of a key is its place. `places` would miss the processor's cache.
         if self.most.is_none() {
             return Ok(positions.iter().map(|position| position.at as u64).collect());
         }
@@ -601,8 +607,10 @@ mod tests {
             let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows as i64));
             let ranks: UInt64Array = (0..rows as u64).rev().collect();
             let pieces = Mutex::new(Vec::new());
-            let done = |rows: Range<usize>| pieces.lock().push((rows.start, rows.end));
-            let taken = taken("/t/x", values, &ranks, done, &Interrupt::new()).unwrap();
+            let taken = taken("/t/x", values, &ranks, &Interrupt::new(), |rows| {
+                pieces.lock().push((rows.start, rows.end));
+            });
+            let taken = taken.unwrap();
             assert!(taken.as_primitive::<Int64Type>().values().iter().copied().eq((0..rows as i64).rev()));
             let mut pieces = pieces.into_inner();
             pieces.sort_unstable();

@@ -15,9 +15,10 @@ use super::failure::RequestError;
 use super::walk::ServedFile;
 use crate::source::Interrupt;
 
-/// Most bytes of a body in one piece. Each piece passes between threads twice, so few large ones are faster; small ones
-/// leave more clients their share.
+/// Most bytes of a body in one piece.
 const PIECE: usize = 256 << 10;
+
+/// Most bytes of a piece while much memory is free. Each piece passes between threads twice, so large ones are faster.
 const LARGE_PIECE: usize = 1 << 20;
 
 /// Most bytes of pieces that are read, wait, or are on their way to clients.
@@ -157,6 +158,7 @@ impl PiecedBody {
 /// Reads the first piece of a range.
 async fn piece(room: &Arc<Resources>, file: &Arc<ServedFile>, range: &Range<u64>) -> Result<Bytes, RequestError> {
     let (offset, left) = (range.start, range.end - range.start);
+    // Small pieces leave more clients their share.
     let most = if room.memory.available_permits() > MEMORY / 4 * 3 { LARGE_PIECE } else { PIECE };
     let length = usize::try_from(left).map_or(most, |left| left.min(most));
     let counted = room.memory.clone().acquire_many_owned(length as u32).await.map_err(|_| RequestError::Broken)?;

@@ -30,7 +30,7 @@ pub(in crate::cli) fn hide(words: &mut [OsString]) -> Result<(), Error> {
         hide_one(OsStr::from_bytes(line))?;
     }
     for word in words {
-        let (option, value) = word.as_bytes().split_at(value(word.as_bytes()));
+        let (option, value) = word.as_bytes().split_at(value_start(word.as_bytes()));
         if let Some(shown) = hide_one(OsStr::from_bytes(value))? {
             *word = OsString::from_vec([option, shown.as_bytes()].concat());
         }
@@ -57,8 +57,8 @@ pub(in crate::cli) fn withhold(command: &mut Command) {
     command.env_remove(VARIABLE);
 }
 
-/// Where the value of `--option=value` begins; of any other word, its start.
-fn value(word: &[u8]) -> usize {
+/// Finds where the value of `--option=value` begins. Any other word is a value as a whole.
+fn value_start(word: &[u8]) -> usize {
     word.strip_prefix(b"--").and_then(|option| option.find_byte(b'=')).map_or(0, |equals| equals + 3)
 }
 
@@ -119,7 +119,10 @@ mod tests {
             let expected = Parts { shown: shown.into(), whole: whole.as_bytes(), path: path.as_bytes() };
             assert_eq!(parts(word.as_bytes()), Some(expected), "{word}");
         }
-        assert_eq!(["--learnt=https://h", "--learnt", "a=b", "--=x"].map(|word| value(word.as_bytes())), [9, 0, 0, 3]);
+        assert_eq!(
+            ["--learnt=https://h", "--learnt", "a=b", "--=x"].map(|word| value_start(word.as_bytes())),
+            [9, 0, 0, 3]
+        );
         for word in ["https://h/a@b.h5:t", "s3://bucket/a?b.h5", "a.h5?b", "energy > 5", "https://h"] {
             assert_eq!(parts(word.as_bytes()), None, "{word}");
         }

@@ -32,7 +32,7 @@ const WAITING: usize = 2;
 const WRITTEN_OF_TWO_EXAMINED: u64 = 8;
 const VALUES_OF_SORTED_ROW: u64 = 9;
 
-/// Of this many written values, the end of a table takes the time of one more: the last chunks, the disk.
+/// The end of a table waits for the last chunks and the disk: as long as one of this many values takes to write.
 const WRITTEN_OF_ONE_AT_END: u64 = 10;
 
 /// An existing table, and its file.
@@ -180,10 +180,14 @@ impl One<'_> {
         self.rows().saturating_mul(sorting).saturating_add(self.written())
     }
 
-    /// Number of values to write, its end included.
+    /// Number of values to write.
+    fn values(&self) -> u64 {
+        self.rows().saturating_mul(self.inputs.fields.len() as u64)
+    }
+
+    /// Number of values to write, with the end of the table, which counts as writing more.
     fn written(&self) -> u64 {
-        let values = self.rows().saturating_mul(self.inputs.fields.len() as u64);
-        values.saturating_add(values / WRITTEN_OF_ONE_AT_END)
+        self.values().saturating_add(self.values() / WRITTEN_OF_ONE_AT_END)
     }
 
     /// Sorts the rows, if requested.
@@ -405,8 +409,7 @@ impl One<'_> {
             table.encoders(self.job.running.memory / 4).into_iter().map(|encoder| Mutex::new(Some(encoder))).collect();
         let encoded: Vec<_> = encoders.iter().map(|_| Mutex::new(Encoded::default())).collect();
         self.begin("writing", encoders.len());
-        let values = self.rows().saturating_mul(self.inputs.fields.len() as u64);
-        self.production.watched.expect_later(self.written() - values);
+        self.production.watched.expect_later(self.values() / WRITTEN_OF_ONE_AT_END);
         let fitting = self.job.running.memory / 8 / table.longest_chunk().max(1);
         let (sender, receiver) = crossbeam_channel::bounded((fitting as usize).clamp(1, WAITING * cores()));
         let outcome = std::thread::scope(|scope| {

@@ -79,8 +79,8 @@ struct Learnt {
 }
 
 impl LearntFile {
-    /// Opens a file, or the object at an address, checks all of it, and lists its entries. An object is trusted as the
-    /// store is that has it: only a local file has an owner.
+    /// Opens a file, or the object at an address, checks all of it, and lists its entries. A local file is refused if
+    /// others may write to it. Of an object, that is left to its store.
     ///
     /// # Errors
     /// See [`LearntError`].
