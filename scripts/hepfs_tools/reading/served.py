@@ -213,7 +213,8 @@ def boto(served):
         assert answer.read() == (served.mount / key).read_bytes()
 
 
-def duckdb_httpfs(served):
+def duckdb_over(endpoint, secret):
+    """A connection of DuckDB that knows a server of S3, by its extension for networks."""
     import duckdb
     import duckdb_extension_httpfs
 
@@ -222,9 +223,14 @@ def duckdb_httpfs(served):
     base = duckdb.connect(config={"allow_unsigned_extensions": True})
     base.execute(f"load '{extension}'")
     base.execute(
-        f"create secret (type s3, key_id '{KEY_ID}', secret '{served.secret}', endpoint '{served.endpoint}', "
+        f"create secret (type s3, key_id '{KEY_ID}', secret '{secret}', endpoint '{endpoint}', "
         "url_style 'path', use_ssl false, region 'us-east-1')"
     )
+    return base
+
+
+def duckdb_httpfs(served):
+    base = duckdb_over(served.endpoint, served.secret)
     expected = base.execute(f"select * from '{served.mount / TABLE}'").fetchall()
     for name in (f"s3://{BUCKET}/{TABLE}", f"s3://{BUCKET}/*/table.parquet", f"{served.with_key}/{TABLE}"):
         assert base.execute(f"select * from '{name}'").fetchall() == expected, name
