@@ -481,7 +481,7 @@ impl Sorter {
             std::mem::swap(&mut positions, &mut merged);
             length = length.saturating_mul(2);
         }
-        // Without a limit no key was cut, so the position of a key is its place. `places` would miss the processor's cache.
+        // Without a limit no key was cut, so the position of a key is its place; `places` would miss the caches.
         if self.most.is_none() {
             return Ok(positions.iter().map(|position| position.at as u64).collect());
         }
