@@ -194,9 +194,12 @@ pub(super) fn end_all(spared: Option<Pid>, patience: Duration) {
     let mut told = false;
     loop {
         while reap().is_some() {}
+        // A process may start another, and end, while the list is read: the kernel knows, and at once.
+        if spared.is_none() && wait(WaitOptions::NOHANG).err() == Some(Errno::CHILD) {
+            return;
+        }
         let left = descendants(spared);
-        // A process may have started another, and ended, while the list was read: the kernel knows.
-        if left.is_empty() && (spared.is_some() || wait(WaitOptions::NOHANG).err() == Some(Errno::CHILD)) {
+        if spared.is_some() && left.is_empty() {
             return;
         }
         if signal != Signal::KILL && Instant::now() >= deadline {
