@@ -413,7 +413,11 @@ impl One<'_> {
         let fitting = self.job.running.memory / 8 / table.longest_chunk().max(1);
         let (sender, receiver) = crossbeam_channel::bounded((fitting as usize).clamp(1, WAITING * cores()));
         let outcome = std::thread::scope(|scope| {
-            let encoding = scope.spawn(|| self.encode(&encoders, &encoded, sender));
+            let encoding = scope.spawn(|| {
+                self.encode(&encoders, &encoded, sender)?;
+                self.production.step("completing the table", Unit::Values, 0);
+                Ok(())
+            });
             let written = receiver
                 .iter()
                 .try_for_each(|piece| writer.put(&piece, &mut writing, &self.production.watched.interrupt));

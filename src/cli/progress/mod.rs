@@ -128,6 +128,7 @@ impl Watched {
 
     /// Begins a further step of `all` units; 0: not known.
     pub fn step(&self, unit: Unit, all: u64) {
+        reach(&self.work, &self.done, &self.position);
         let mut position = self.position.lock();
         *position = None;
         self.done.store(0, Ordering::Relaxed);
