@@ -346,6 +346,7 @@ fn matches(mut words: Vec<OsString>) -> Result<ArgMatches, Error> {
         return Ok(parsed.unwrap_or_else(|error| refuse(&error, &words)));
     };
     let Conf { mut options, mut places } = Conf::find(&name)?;
+    objects::signed::hide(&mut options)?;
     objects::signed::hide(&mut places)?;
     let sources = places.len() - 1;
     let name_of = |word: &OsString| word.as_bytes().split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);

@@ -9,6 +9,7 @@ use clap::{ArgAction, Parser};
 
 use super::commands::mount;
 use super::mount_options::{MountOption, OptionError};
+use super::objects::signed;
 use super::signals::INTERRUPTED;
 use super::{Error, is_command};
 
@@ -160,7 +161,8 @@ impl Call {
             return Err(Error::Usage("-N: hepfs cannot mount in another namespace; `nsenter --mount=FILE` can".into()));
         }
         let text = bstr::join(",", self.options.iter().map(|options| options.as_encoded_bytes()));
-        let options = translate(&text, self.sloppy)?;
+        let mut options = translate(&text, self.sloppy)?;
+        signed::hide(&mut options)?;
         let places = [OsStr::new("--"), self.source.as_os_str(), self.mountpoint.as_os_str()].map(OsStr::to_owned);
         // Each option is right, so that only their company can be wrong; advice is for another command line.
         let parsed = Mount::try_parse_from(options.into_iter().chain(places))

@@ -118,6 +118,29 @@ fn options_and_exit_codes_are_those_of_mount() {
 }
 
 #[test]
+fn no_process_shows_the_secret_in_an_option() {
+    let bench = Bench::new();
+    // Nothing listens there, which is a warning.
+    let learnt = "learnt=http://127.0.0.1:1/run.learnt?sig=SECRET-OF-AN-OPTION";
+    let (conf, [source, mountpoint]) = (bench.at("run.conf"), ["run.h5", "mnt"].map(|name| bench.at(name)));
+    let lines = format!("source={}\nmountpoint={}\n{learnt}\n", source.display(), mountpoint.display());
+    fs::write(&conf, lines).unwrap();
+    for (name, arguments) in [
+        ("mount.hepfs", &["run.h5", "mnt", "-o", learnt][..]),
+        ("hepfs", &["mount", "--config", conf.to_str().unwrap()]),
+    ] {
+        let output = bench.call(name, arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.contains("run.learnt") && !said.contains("SECRET"), "{said}");
+        let daemon = daemon_of(&mountpoint).unwrap();
+        let words = fs::read(format!("/proc/{daemon}/cmdline")).unwrap();
+        let words = String::from_utf8_lossy(&words);
+        assert!(words.contains("run.learnt") && !words.contains("SECRET"), "{words}");
+        assert!(hepfs(["umount".as_ref(), mountpoint.as_os_str()]).status.success());
+    }
+}
+
+#[test]
 fn a_mount_without_a_command_says_what_to_write() {
     let bench = Bench::new();
     let output = bench.call("hepfs", &["run.h5", "mnt"]);
