@@ -1,5 +1,6 @@
 //! `hepfs prepare SOURCE[:path]`: does the slow work of a first open ahead, and caches the results.
 
+use std::collections::HashMap;
 use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bstr::ByteSlice;
+use bstr::{BStr, BString, ByteSlice};
 use clap::Args;
 
 use crate::activity::Unit;
@@ -25,7 +26,7 @@ use crate::learnt::Learner;
 use crate::session::{EntryKind, FileSpot, OpenError, Settings, Spot, is_known};
 use crate::source::Interrupt;
 use crate::store::{LearntWriter, Rows, Store, WrittenEntries};
-use crate::table::Table;
+use crate::table::{Column, Table};
 use crate::views::printable;
 use crate::views::{Effort, Size};
 
@@ -34,6 +35,10 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// How long writing results may take.
 const LONGEST_WRITE: Duration = Duration::from_secs(30);
+
+/// Steps of a block, for the time left: numbers with a fraction take twice the time of others, as text.
+const STEPS: u64 = 10;
+const STEPS_OF_FRACTIONS: u64 = 20;
 
 /// Compute sizes and statistics ahead of a mount, and keep them
 ///
@@ -83,6 +88,8 @@ struct Task {
     /// Prefix of lines about it: its path below the given place.
     name: String,
     work: Work,
+    /// Steps of a block of it, for the time left.
+    steps: u64,
 }
 
 #[derive(Clone)]
@@ -207,7 +214,7 @@ fn one(
         }
         let name = place.name.rsplit(['/', ':']).next().filter(|_| !place.is_one_of_several).unwrap_or(&place.name);
         if let Spot::File(file) = &place.spot {
-            collected.tasks.push(Task { name: printable(name), work: Work::File(file.clone()) });
+            collected.tasks.push(Task { name: printable(name), work: Work::File(file.clone()), steps: STEPS });
         }
     }
     let Collected { mut tasks, statistics, mut failures, .. } = collected;
@@ -223,10 +230,13 @@ fn one(
     if !tasks.is_empty() {
         place.say_fetched();
     }
-    watched.step(Unit::Blocks, tasks.iter().map(|task| task.work.progress().1).sum());
-    let works: Vec<Work> = tasks.iter().map(|task| task.work.clone()).collect();
+    let works: Vec<(Work, u64)> = tasks.iter().map(|task| (task.work.clone(), task.steps)).collect();
+    let steps = |blocks: fn((u64, u64)) -> u64| {
+        move |(work, steps): &(Work, u64)| blocks(work.progress()).saturating_mul(*steps)
+    };
+    watched.step(Unit::Steps, works.iter().map(steps(|(_, all)| all)).fold(0, u64::saturating_add));
     // A pass over one file may do work of another: it learns statistics.
-    watched.follow(move || (works.iter().map(|work| work.progress().0).sum(), None));
+    watched.follow(move || (works.iter().map(steps(|(done, _)| done)).fold(0, u64::saturating_add), None));
 
     let (mut kept, mut was_kept, mut arithmetic) = (0_u64, 0_u64, 0_u64);
     let width = tasks.iter().map(|task| task.name.chars().count()).max().unwrap_or(0).min(60);
@@ -308,15 +318,18 @@ impl Collected {
             Ok(listed) => listed,
             Err(reason) => return self.failed(&prefix, met.path, reason),
         };
-        if let Some(table) = directory.table() {
-            self.table(&table, &prefix, met.path, directory.why_not_kept());
+        let table = directory.table();
+        if let Some(table) = &table {
+            self.table(table, &prefix, met.path, directory.why_not_kept());
         }
+        let steps = BlockSteps::new(table.as_deref());
         // The walk reaches the targets of links elsewhere.
         for entry in children.iter().filter(|entry| entry.kind == EntryKind::File) {
             let path = below(met.path, &entry.name.to_str_lossy());
             match directory.lookup(&entry.name, interrupt) {
                 Ok(Spot::File(file)) => {
-                    self.tasks.push(Task { name: printable(&format!("{prefix}{path}")), work: Work::File(file) })
+                    let name = printable(&format!("{prefix}{path}"));
+                    self.tasks.push(Task { name, work: Work::File(file), steps: steps.of(entry.name.as_bstr()) });
                 }
                 Ok(_) => {}
                 Err(_) if interrupt.is_raised() => return Ok(false),
@@ -341,7 +354,7 @@ impl Collected {
                     why_not_kept,
                 };
                 let name = below(path, &format!("{} (statistics)", column.name));
-                self.statistics.push(Task { name: printable(&format!("{prefix}{name}")), work });
+                self.statistics.push(Task { name: printable(&format!("{prefix}{name}")), work, steps: STEPS });
             }
         }
     }
@@ -351,6 +364,29 @@ impl Collected {
         let line = tables::about(path, &format!("FAILED: {reason}"));
         let written = progress::above(|| writeln!(std::io::stdout(), "{prefix}{line}"));
         written.map_err(Error::io("standard output")).map(|()| false)
+    }
+}
+
+/// Steps of a block of each file of a directory.
+struct BlockSteps {
+    by_column: HashMap<BString, u64>,
+    /// Of a file of all columns.
+    of_all: u64,
+}
+
+impl BlockSteps {
+    fn new(table: Option<&Table>) -> Self {
+        let is_floating = |column: &Column| column.rows.as_ref().is_ok_and(|rows| rows.data_type().is_floating());
+        let steps = |column: &Column| if is_floating(column) { STEPS_OF_FRACTIONS } else { STEPS };
+        let columns = table.map_or(&[][..], |table| &table.columns);
+        let by_column = columns.iter().map(|column| (column.name.clone(), steps(column))).collect();
+        let of_all = columns.iter().map(steps).sum::<u64>().checked_div(columns.len() as u64);
+        Self { by_column, of_all: of_all.unwrap_or(STEPS) }
+    }
+
+    fn of(&self, file: &BStr) -> u64 {
+        let column = file.rfind_byte(b'.').and_then(|end| self.by_column.get(&file[..end]));
+        column.copied().unwrap_or(self.of_all)
     }
 }
 

@@ -15,8 +15,8 @@ const STEPS_OF_HOLDING: u64 = 2;
 const STEPS_OF_WRITING: u64 = 9;
 
 /// Steps of reading and of holding a text, where a number has 1 of each.
-const READING_TEXT: u64 = 3;
-const HOLDING_TEXT: u64 = 15;
+const READING_TEXT: u64 = 2;
+const HOLDING_TEXT: u64 = 10;
 
 /// Counts the work of an order in steps of about 7 ns, for the time left. Searching a value takes one step.
 #[derive(Debug, Default)]
