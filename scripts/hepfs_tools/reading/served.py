@@ -35,6 +35,18 @@ class Served:
 
         return pyarrow.parquet.read_table(self.mount / TABLE)
 
+    def pyarrow_store(self):
+        """The file system of pyarrow over S3."""
+        import pyarrow.fs
+
+        return pyarrow.fs.S3FileSystem(
+            access_key=KEY_ID,
+            secret_key=self.secret,
+            endpoint_override=self.endpoint,
+            scheme="http",
+            region="us-east-1",
+        )
+
     def is_same(self, table):
         """Compares a table of pyarrow."""
         expected = self.native()
@@ -70,13 +82,7 @@ def pyarrow_s3(served):
     import pyarrow.fs
     import pyarrow.parquet
 
-    store = pyarrow.fs.S3FileSystem(
-        access_key=KEY_ID,
-        secret_key=served.secret,
-        endpoint_override=served.endpoint,
-        scheme="http",
-        region="us-east-1",
-    )
+    store = served.pyarrow_store()
     served.is_same(pyarrow.parquet.read_table(f"{BUCKET}/{TABLE}", filesystem=store))
     rows = pyarrow.dataset.dataset(f"{BUCKET}/{TABLE}", filesystem=store).count_rows()
     assert rows == served.native().num_rows
@@ -325,6 +331,24 @@ def daft_s3(served):
     served.are_energies_over_100(chosen.select("energy").to_arrow())
 
 
+def ray_s3(served):
+    import pyarrow
+
+    from hepfs_tools.reading import local_ray
+
+    with local_ray.started() as ray:
+        from ray.data.expressions import col
+
+        for place, options in (
+            (os.fspath(served.mount / TABLE), {}),
+            (f"{BUCKET}/{TABLE}", {"filesystem": served.pyarrow_store()}),
+        ):
+            table = ray.data.read_parquet(place, **options)
+            served.is_same(pyarrow.concat_tables(local_ray.parts(table)))
+            chosen = local_ray.parts(table.filter(expr=col("energy") > 100).select_columns(["energy"]))
+            served.are_energies_over_100(pyarrow.concat_tables(chosen))
+
+
 READERS = {
     "pyarrow S3": pyarrow_s3,
     "polars S3": polars_s3,
@@ -340,7 +364,7 @@ READERS = {
     "Spark WebHDFS": spark_webhdfs,
 }
 # Those that want the extra `distributed`.
-DISTRIBUTED = {"daft": daft_s3}
+DISTRIBUTED = {"daft": daft_s3, "ray": ray_s3}
 
 
 def main(mount, url, secret, *names, pages=None):

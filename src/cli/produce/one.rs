@@ -33,7 +33,7 @@ const WRITTEN_OF_TWO_EXAMINED: u64 = 8;
 const VALUES_OF_SORTED_ROW: u64 = 9;
 
 /// The end of a table waits for the last chunks and the disk: as long as one of this many values takes to write.
-const WRITTEN_OF_ONE_AT_END: u64 = 10;
+const WRITTEN_OF_ONE_AT_END: u64 = 14;
 
 /// An existing table, and its file.
 type There = (Arc<store::File>, Arc<known::Table>);
