@@ -376,8 +376,10 @@ struct BlockSteps {
 
 impl BlockSteps {
     fn new(table: Option<&Table>) -> Self {
-        let is_floating = |column: &Column| column.rows.as_ref().is_ok_and(|rows| rows.data_type().is_floating());
-        let steps = |column: &Column| if is_floating(column) { STEPS_OF_FRACTIONS } else { STEPS };
+        let steps = |column: &Column| {
+            let is_floating = column.rows.as_ref().is_ok_and(|rows| rows.data_type().is_floating());
+            if is_floating { STEPS_OF_FRACTIONS } else { STEPS }
+        };
         let columns = table.map_or(&[][..], |table| &table.columns);
         let by_column = columns.iter().map(|column| (column.name.clone(), steps(column))).collect();
         let of_all = columns.iter().map(steps).sum::<u64>().checked_div(columns.len() as u64);
