@@ -186,7 +186,7 @@ fn progress_can_be_json_nothing_or_drawn_anywhere() {
     let last = lines.last().unwrap();
     assert_eq!(
         (&last["command"], &last["doing"], &last["unit"]),
-        (&"prepare".into(), &"preparing".into(), &"blocks".into())
+        (&"prepare".into(), &"preparing".into(), &"steps".into())
     );
     assert!(last["done"].as_u64() < last["all"].as_u64() && last["seconds"].as_f64() > Some(1.0), "{last}");
     let never = said("never");
