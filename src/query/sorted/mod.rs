@@ -29,7 +29,7 @@ pub use first::first;
 pub use held::held;
 pub use steps::Steps;
 
-use self::sorter::{PART, PLACE, POSITION, Sorter};
+use self::sorter::{PLACE, POSITION, Sorter};
 use super::bind::find;
 use super::categories;
 use super::predicate::{Error as QueryError, SortKey};
@@ -39,6 +39,9 @@ use crate::table::{Table, nan_in};
 
 /// Number of rows to make keys for at once.
 const AT_ONCE: u64 = 1 << 16;
+
+/// Number of keys to sort or merge at once.
+const PART: usize = 1 << 16;
 
 /// About how many bytes of values to read at once.
 const BYTES_AT_ONCE: u64 = 16 << 20;

@@ -3,13 +3,10 @@
 use arrow_row::RowConverter;
 use parking_lot::Mutex;
 
-use super::AT_ONCE;
 use super::steps::{STEPS_OF_MOVE, Steps};
+use super::{AT_ONCE, PART};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::for_each_part;
-
-/// Number of keys to sort or merge at once.
-pub(super) const PART: usize = 1 << 16;
 
 /// Bytes of a row beside its key: its place and its position. Merging takes the position once more.
 pub(super) const PLACE: u64 = 8 + POSITION;

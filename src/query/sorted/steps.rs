@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::sorter::PART;
+use super::PART;
 use crate::table::Column;
 
 /// Steps of making a key, of making and selecting it with a limit, of moving it once, of reading a value, of putting it
