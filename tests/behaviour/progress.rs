@@ -161,7 +161,7 @@ fn the_line_of_a_terminal_ends_where_output_begins() {
     }
     let line = "\"$0\" cat run.h5:t/table.csv > written";
     let mut tries = [3, 12, 48].into_iter().map(|seconds| shell(line, Duration::from_secs(seconds)));
-    assert!(tries.any(|said| drawn(&said).iter().any(|line| line.contains("MB"))));
+    assert!(tries.any(|said| drawn(&said).iter().any(|line| line.contains("MB"))), "no amount is drawn");
 }
 
 #[test]

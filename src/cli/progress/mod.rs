@@ -128,6 +128,7 @@ impl Watched {
 
     /// Begins a further step of `all` units; 0: not known.
     pub fn step(&self, unit: Unit, all: u64) {
+        // What is announced for this step follows from the last progress of the step before it.
         reach(&self.work, &self.done, &self.position);
         let mut position = self.position.lock();
         *position = None;
