@@ -15,7 +15,8 @@ def started():
     import ray
 
     with tempfile.TemporaryDirectory() as folder:
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=2 << 30, _temp_dir=folder)
+        options = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False, "object_store_memory": 2 << 30}
+        ray.init(**options, _temp_dir=folder)
         try:
             yield ray
         finally:
